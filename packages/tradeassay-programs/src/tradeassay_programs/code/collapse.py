@@ -1,11 +1,14 @@
-"""Detect collapse in training: one program for many tasks, no programs at all, or programs that forget their tasks.
+"""Detect collapse in training: one program for many tasks, no programs at all, or programs that
+forget their tasks.
 
-A model that is trained on "it runs and it trades" learns one program that does both and submits it for every task.
-The detector groups programs by shape and reports the share of tasks that the largest group answers. The shape of a
-program is its code without constants, comments, formatting and the names that its author chose. Names of libraries
-stay, because a crossover of averages and a crossover of an oscillator are two shapes.
+A model that is trained on "it runs and it trades" learns one program that does both and submits it
+for every task. The detector groups programs by shape and reports the share of tasks that the
+largest group answers. The shape of a program is its code without constants, comments, formatting
+and the names that its author chose. Names of libraries stay, because a crossover of averages and a
+crossover of an oscillator are two shapes.
 
-Programs of many shapes may still follow their tasks less and less. :func:`forgetting` compares two examinations.
+Programs of many shapes may still follow their tasks less and less. :func:`forgetting` compares two
+examinations.
 """
 
 import ast
@@ -27,7 +30,8 @@ from tradeassay_programs.code.program_source import parses
 
 _PARAMS: Final = frozenset({"p", "params"})
 _API: Final = frozenset(
-    # Methods that Backtrader calls by name; renaming them would make two different hooks look the same.
+    # Methods that Backtrader calls by name; renaming them would make two different hooks look the
+    # same.
     "__init__ next prenext nextstart start stop notify_order notify_trade notify_data notify_cashvalue "
     "notify_fund notify_store notify_timer params lines plotinfo plotlines signals".split()
 )
@@ -133,11 +137,12 @@ class _Shaper(ast.NodeTransformer):
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
     """When two programs count as equal, and when equal programs are a collapse.
 
-    - ``similarity``: two programs count as equal if they share this part of their statements (multiset Jaccard of
-      shaped lines; 1 means equal shapes).
-    - ``share`` and ``least``: a collapse is a group that answers at least this share of the tasks and at least this
-      many.
-    - ``unreadable``: it is also a collapse if more than this share of at least ``least`` programs is not Python.
+    - ``similarity``: two programs count as equal if they share this part of their statements
+      (multiset Jaccard of shaped lines; 1 means equal shapes).
+    - ``share`` and ``least``: a collapse is a group that answers at least this share of the tasks
+      and at least this many.
+    - ``unreadable``: it is also a collapse if more than this share of at least ``least`` programs
+      is not Python.
     """
 
     similarity: float = 0.95
@@ -147,7 +152,10 @@ class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of tasks whose programs count as equal. ``shape`` is the hash of their most common shape."""
+    """A group of tasks whose programs count as equal.
+
+    ``shape`` is the hash of their most common shape.
+    """
 
     shape: str
     tasks: tuple[str, ...]
@@ -157,9 +165,10 @@ class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
 class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
     """The similarity of the answers to different tasks.
 
-    ``clusters`` are sorted by size, the largest first, and include single programs. ``largest_share`` is None, with a
-    ``reason``, if there is no program to compare. ``unreadable`` lists tasks whose program is not Python. They belong
-    to no cluster and do not count in the shares. Too many of them are a collapse, and ``reason`` says so.
+    ``clusters`` are sorted by size, the largest first, and include single programs.
+    ``largest_share`` is None, with a ``reason``, if there is no program to compare. ``unreadable``
+    lists tasks whose program is not Python. They belong to no cluster and do not count in the
+    shares. Too many of them are a collapse, and ``reason`` says so.
     """
 
     tasks: int
@@ -209,10 +218,12 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
 
 
 def forgetting(before: Mapping[str, float], after: Mapping[str, float]) -> Measure:
-    """Return the mean change of closeness to the task (0 to 1, by task id) between two examinations.
+    """Return the mean change of closeness to the task (0 to 1, by task id) between two
+    examinations.
 
-    If ``high`` is below 0, the programs have forgotten their tasks. A reward for running and trading, or steps that
-    are too large, can cause this while all programs still run and differ from each other.
+    If ``high`` is below 0, the programs have forgotten their tasks. A reward for running and
+    trading, or steps that are too large, can cause this while all programs still run and differ
+    from each other.
     """
     gaps = np.array([after[task] - before[task] for task in sorted(before.keys() & after.keys())])
     if gaps.size < 2:
@@ -232,13 +243,15 @@ class EarlyStop:
     ::
 
         early = EarlyStop()
-        if early.advise(closeness_by_task) != "go on": ...  # "best": keep this state; "back": restore the best one
+        if early.advise(closeness_by_task) != "go on": ...  # "best": keep this state; "back":
+        restore the best one
 
-    The advice is ``best`` if the programs have never been closer to their tasks on average. It is ``back`` if they
-    are significantly farther than in the best state (:func:`forgetting`): restore the best state. The
-    ``patience``-th ``back`` becomes ``stop``: restore the best state and end.
+    The advice is ``best`` if the programs have never been closer to their tasks on average. It is
+    ``back`` if they are significantly farther than in the best state (:func:`forgetting`): restore
+    the best state. The ``patience``-th ``back`` becomes ``stop``: restore the best state and end.
 
-    Examine the result on other tasks, because the best of many examinations is biased upwards on its own tasks.
+    Examine the result on other tasks, because the best of many examinations is biased upwards on
+    its own tasks.
     """
 
     def __init__(self, patience: int = 3) -> None:
@@ -246,7 +259,8 @@ class EarlyStop:
         self._best: Mapping[str, float] = {}
 
     def advise(self, near: Mapping[str, float]) -> Literal["best", "go on", "back", "stop"]:
-        """Return the advice for an examination: each program's closeness to its task (0 to 1, by task id).
+        """Return the advice for an examination: each program's closeness to its task (0 to 1, by
+        task id).
 
         Raises UserError unless every examination has the same tasks, and at least two.
         """
@@ -268,12 +282,15 @@ class EarlyStop:
 def _groups(
     shaped: Mapping[str, tuple[str, ...]], programs: Mapping[str, str], similarity: float
 ) -> list[list[str]]:
-    """Return groups of tasks: programs of equal shapes, joined with similar shapes (single linkage)."""
+    """Return groups of tasks: programs of equal shapes, joined with similar shapes (single
+    linkage).
+    """
     equal: dict[tuple[str, ...], list[str]] = {}
     for task, lines in shaped.items():
         equal.setdefault(lines, []).append(task)
     shapes = list(equal)
-    # Similarity is measured without numbered names, because an added line would renumber the names after it.
+    # Similarity is measured without numbered names, because an added line would renumber the names
+    # after it.
     counts = [
         Counter(shape_lines(programs[equal[lines][0]], tell_apart=False) or ()) for lines in shapes
     ]

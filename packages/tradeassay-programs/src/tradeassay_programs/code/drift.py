@@ -1,6 +1,7 @@
 """Decide whether a patch repaired a strategy or changed it into another.
 
-Cards are compared by their content, traces by their edit distance, and patches by the number of changed lines.
+Cards are compared by their content, traces by their edit distance, and patches by the number of
+changed lines.
 """
 
 import difflib
@@ -49,8 +50,8 @@ AGREEMENT: Final = 1e-6
 def trace_distance(left: DecisionList, right: DecisionList) -> float:
     """Return the edit distance of two lists of actions, divided by the length of the longer one.
 
-    A bar without a trade is no action. Otherwise a strategy that seldom trades could change all its trades and stay
-    under any threshold.
+    A bar without a trade is no action. Otherwise a strategy that seldom trades could change all its
+    trades and stay under any threshold.
     """
     left_actions, right_actions = _actions(left), _actions(right)
     longest = max(len(left_actions), len(right_actions))
@@ -76,8 +77,9 @@ Kind = Literal["unchanged", "allowed", "repair", "review", "drift", "unknown"]
 class ScenarioDrift(msgspec.Struct, frozen=True, kw_only=True):
     """The distances of traces on one micro-scenario, 0 to 1.
 
-    ``moved`` is the distance between the first and the patched submission. ``before`` and ``after`` are their
-    distances from the reference. If the first submission did not run, ``ran`` is False and ``moved`` is 1.
+    ``moved`` is the distance between the first and the patched submission. ``before`` and ``after``
+    are their distances from the reference. If the first submission did not run, ``ran`` is False
+    and ``moved`` is 1.
     """
 
     name: str
@@ -91,12 +93,12 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a patch, with its evidence. The kinds are:
 
     - ``unchanged``: no trace moved.
-    - ``repair``: the traces came closer to the reference, and on no scenario moved away from it. Or the program runs
-      where it did not run before, so that there was no trace to move.
-    - ``allowed``, ``review``: the traces moved by less than the first or the second threshold, on balance no farther
-      from the reference.
-    - ``drift``: the card changed its core logic, a parameter or a constraint. Or the traces moved away from the
-      reference, or moved by the second threshold or more without coming closer.
+    - ``repair``: the traces came closer to the reference, and on no scenario moved away from it. Or
+      the program runs where it did not run before, so that there was no trace to move.
+    - ``allowed``, ``review``: the traces moved by less than the first or the second threshold, on
+      balance no farther from the reference.
+    - ``drift``: the card changed its core logic, a parameter or a constraint. Or the traces moved
+      away from the reference, or moved by the second threshold or more without coming closer.
     - ``unknown``: there was no trace to compare, and ``reasons`` says why.
 
     ``justification`` is the author's explanation. It does not affect the verdict.
@@ -120,7 +122,9 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accepted(self) -> bool:
-        """Whether the patch may become the next baseline: it does not drift, and it is within the budget."""
+        """Whether the patch may become the next baseline: it does not drift, and it is within the
+        budget.
+        """
         return self.kind not in ("drift", "unknown") and self.within_budget
 
 
@@ -131,7 +135,10 @@ _NUMERIC = 1e-6
 def card_changes(
     first: StrategyCard, patched: StrategyCard, semantics: Semantics
 ) -> tuple[str, ...]:
-    """Return the differences of a patched card from the first one. A change to a frozen value does not count."""
+    """Return the differences of a patched card from the first one.
+
+    A change to a frozen value does not count.
+    """
     changes: list[str] = []
     if first.core_sha256 != patched.core_sha256:
         rewritten = [
@@ -184,7 +191,8 @@ def check_drift(
 ) -> DriftReport:
     """Return the verdict on a patch.
 
-    Changed lines are counted from ``previous``, and everything else is compared with ``first`` (Iter0 of the paper).
+    Changed lines are counted from ``previous``, and everything else is compared with ``first``
+    (Iter0 of the paper).
     """
     changes: tuple[str, ...] = ()
     unknown: list[str] = []
@@ -242,8 +250,8 @@ def check_drift(
 def _judge(scenarios: tuple[ScenarioDrift, ...]) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of drift and its reasons.
 
-    Traces that come closer to the reference are a repair, and traces that move away are drift. Other moves are judged
-    by their size.
+    Traces that come closer to the reference are a repair, and traces that move away are drift.
+    Other moves are judged by their size.
     """
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)

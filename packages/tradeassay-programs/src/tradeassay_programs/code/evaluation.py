@@ -1,6 +1,8 @@
-"""Evaluate one program on one task: does it compile, run, trade, look ahead, and do what the task says?
+"""Evaluate one program on one task: does it compile, run, trade, look ahead, and do what the task
+says?
 
-:func:`evaluate` returns an :class:`Evaluation`, which holds the finding of every stage and what the program earned.
+:func:`evaluate` returns an :class:`Evaluation`, which holds the finding of every stage and what the
+program earned.
 """
 
 import math
@@ -92,8 +94,9 @@ _LONGEST: Final = 4_000
 class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
     """The measures of one value path.
 
-    Return and drawdown are fractions over the whole run. The Sharpe ratio is annualised from bars at a risk-free
-    rate of 0. A measure is None if it is not defined: a path that never moves has no Sharpe ratio.
+    Return and drawdown are fractions over the whole run. The Sharpe ratio is annualised from bars
+    at a risk-free rate of 0. A measure is None if it is not defined: a path that never moves has no
+    Sharpe ratio.
     """
 
     total_return: float | None
@@ -104,7 +107,8 @@ class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
 class Earned(msgspec.Struct, frozen=True, kw_only=True):
     """The value paths of a strategy on its home market and of buy and hold.
 
-    The strategy's is net of commission. Buy and hold has equal weights from the first open and pays no commission.
+    The strategy's is net of commission. Buy and hold has equal weights from the first open and pays
+    no commission.
     """
 
     market: str
@@ -118,7 +122,8 @@ StageName = Literal["compile", "backtest", "trade", "lookahead", "judge"]
 STAGES: Final[tuple[StageName, ...]] = ("compile", "backtest", "trade", "lookahead", "judge")
 """The stages, in the order in which they run.
 
-Four are nested: each needs the one before. ``lookahead`` is separate and voids every program that it convicts.
+Four are nested: each needs the one before. ``lookahead`` is separate and voids every program that
+it convicts.
 """
 
 Outcome = Literal[
@@ -127,7 +132,10 @@ Outcome = Literal[
 
 
 class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to evaluate a program. A protocol yields the request and receives the :class:`Evaluation`."""
+    """A request to evaluate a program.
+
+    A protocol yields the request and receives the :class:`Evaluation`.
+    """
 
     task: str
     source: str
@@ -138,7 +146,8 @@ class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
 class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of an evaluation in the sandbox: runs of the program and their processor seconds.
 
-    The runs of the look-ahead check are counted. Their processor time is known only in part and is left out.
+    The runs of the look-ahead check are counted. Their processor time is known only in part and is
+    left out.
     """
 
     runs: int = 0
@@ -150,12 +159,14 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Equal programs get equal records, except for ``usage``.
 
-    - ``judge`` is the finding that counts. ``decided_by`` names the judge or judges that it follows.
+    - ``judge`` is the finding that counts. ``decided_by`` names the judge or judges that it
+      follows.
     - ``judge_behaviour`` and ``judge_language`` are both verdicts in full.
     - ``earned`` is shown and never scored.
     - ``attempts`` are the calls that the kernel refused on any market.
     - ``retried`` holds the reasons for which runs were repeated.
-    - ``isolation`` is the sandbox's level of isolation and what it lacked. It is recorded as ``walls``.
+    - ``isolation`` is the sandbox's level of isolation and what it lacked. It is recorded as
+      ``walls``.
     - ``drawn_again`` are markets that were drawn and replaced.
     - ``immaterial`` names constants of the task that the judged markets do not exercise.
     """
@@ -217,7 +228,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def changes_account_terms(self) -> bool:
-        """Whether the account differs from that of its orders on the task's terms, or fills at known prices."""
+        """Whether the account differs from that of its orders on the task's terms, or fills at
+        known prices.
+        """
         return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)
 
     @property
@@ -254,7 +267,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failure_class(self) -> FailureClass | None:
-        """The class of failure by :mod:`tradeassay_programs.code.checks`; None if solved or not scored."""
+        """The class of failure by :mod:`tradeassay_programs.code.checks`; None if solved or not
+        scored.
+        """
         by_outcome: dict[str, FailureClass] = {
             "trick": "trick",
             "compile": "compilation",
@@ -280,9 +295,10 @@ Decides = Literal["reference-first", "behaviour", "language", "both"]
 class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How to evaluate a program.
 
-    ``decides`` names the judge whose verdict counts. ``reference-first`` is the behavioural judge, or the language
-    judge if the task has no reference. ``both`` requires both verdicts. With ``leak=False`` the look-ahead check
-    does not run: the stage is not scored, and no program can solve its task.
+    ``decides`` names the judge whose verdict counts. ``reference-first`` is the behavioural judge,
+    or the language judge if the task has no reference. ``both`` requires both verdicts. With
+    ``leak=False`` the look-ahead check does not run: the stage is not scored, and no program can
+    solve its task.
     """
 
     decides: Decides = "reference-first"
@@ -305,7 +321,10 @@ def evaluate(
     framework: Framework = "backtrader",
     rules: Rules | None = None,
 ) -> Evaluation:
-    """Return the evaluation of a program. The language ``judge``, if given, reads programs that get that far."""
+    """Return the evaluation of a program.
+
+    The language ``judge``, if given, reads programs that get that far.
+    """
     config = config or EvaluateConfig()
     evaluation = examine(
         task, source, executor=executor, config=config, framework=framework, rules=rules
@@ -340,8 +359,9 @@ def examine(
 ) -> Evaluation:
     """Return an evaluation without the language judge.
 
-    ``strict`` fails a program for every call that the kernel refused. ``home`` are bars for a task that has no
-    reference. ``unjudged`` leaves the behavioural judge out too, and runs only the beginning of the home market.
+    ``strict`` fails a program for every call that the kernel refused. ``home`` are bars for a task
+    that has no reference. ``unjudged`` leaves the behavioural judge out too, and runs only the
+    beginning of the home market.
     """
     program = _Program(
         task,
@@ -381,10 +401,12 @@ def examine_closely(
     config: EvaluateConfig,
     draws: DrawConfig,
 ) -> tuple[Evaluation, dict[str, float]]:
-    """Return an evaluation on the markets of ``draws``, and how close the program comes to the reference.
+    """Return an evaluation on the markets of ``draws``, and how close the program comes to the
+    reference.
 
-    The second value holds the parts of :func:`~tradeassay_programs.code.judges.decisions.closeness`, averaged over
-    the markets. It is empty if no judge was reached or the judge accepted the program.
+    The second value holds the parts of
+    :func:`~tradeassay_programs.code.judges.decisions.closeness`, averaged over the markets. It is
+    empty if no judge was reached or the judge accepted the program.
     """
     program = _Program(task, source, executor, config, framework, rules, draws)
     evaluation = program.evaluate()
@@ -407,8 +429,8 @@ def examine_closely(
 class _Program:
     """The state of one evaluation. It is mutable, and discarded when the record is written.
 
-    ``stored_bars`` replace the drawn markets. ``fed_failure`` says how the program fails or differs when it gets
-    its bars one at a time.
+    ``stored_bars`` replace the drawn markets. ``fed_failure`` says how the program fails or differs
+    when it gets its bars one at a time.
     """
 
     task: CodeTask
@@ -466,13 +488,14 @@ class _Program:
         refused = compile_failure(self.home)
         if self.framework != "backtrader" or refused is not None:
             return refused or finding
-        # A second run, with all bars at hand, is made for programs that broke, that reached for later bars, or
-        # that make no trade and ask how many bars there are. A program that trades may ask.
+        # A second run, with all bars at hand, is made for programs that broke, that reached for
+        # later bars, or that make no trade and ask how many bars there are. A program that trades
+        # may ask.
         reached = POINTERS & {trick.name for trick in self.home.tricks}
         if self.home.ok and not reached and (self.home.trades or not asks_length(self.source)):
             return finding
-        # The second run earns the program nothing. If the program works or trades only there, it looks ahead, and
-        # the reason can say so.
+        # The second run earns the program nothing. If the program works or trades only there, it
+        # looks ahead, and the reason can say so.
         (whole,) = self._run([self.bars], fed=False)
         if whole.ok and self.home.failure is not None:
             self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
@@ -493,8 +516,8 @@ class _Program:
     def check_lookahead(self) -> Finding:
         """Find out whether any decision depends on later bars.
 
-        A program that gets its bars one at a time cannot look ahead. A program on frames runs on growing frames,
-        on every judged market.
+        A program that gets its bars one at a time cannot look ahead. A program on frames runs on
+        growing frames, on every judged market.
         """
         if not self.config.leak:
             return not_scored("the look-ahead check was left out")
@@ -525,8 +548,9 @@ class _Program:
             plan = SHORT
         elif self.short_draws:
             assert self.judging is not None
-            # An order that fills on a bar was decided on the row before. It was not yet decided on the row before
-            # that, and it must stay decided on the next row. All three rows are worth a question.
+            # An order that fills on a bar was decided on the row before. It was not yet decided on
+            # the row before that, and it must stay decided on the next row. All three rows are
+            # worth a question.
             fills = {event.bar for event in self.judging.markets[number].events}
             hints = set[int]()
             for bar in fills:
@@ -538,7 +562,9 @@ class _Program:
         return plan, np.random.default_rng(seed)
 
     def check_judge(self) -> Finding:
-        """Compare the decisions with the reference's on every market, unless no judge was asked for."""
+        """Compare the decisions with the reference's on every market, unless no judge was asked
+        for.
+        """
         if self.unjudged:
             return not_scored("no judge was asked for")
         self.judging = self._draw(SHARED_DRAWS.of)
@@ -698,8 +724,8 @@ def compile_failure(run: Backtest) -> Finding | None:
 def backtest_stage(run: Backtest, *, strict: bool = False) -> Finding:
     """Return whether a run finished.
 
-    ``error_class`` is the exception that the program reports, or else the host's own finding. ``strict`` fails
-    the run for a call that the kernel refused.
+    ``error_class`` is the exception that the program reports, or else the host's own finding.
+    ``strict`` fails the run for a call that the kernel refused.
     """
     failure = run.failure
     if isinstance(failure, ChildClaim):
@@ -727,7 +753,10 @@ def trade_stage(run: Backtest) -> Finding:
 
 
 def earned(bars: TaskBars, run: Backtest, cash: float) -> Earned:
-    """Return the value paths of a run and of buy and hold on the same bars. ``cash`` is the starting capital."""
+    """Return the value paths of a run and of buy and hold on the same bars.
+
+    ``cash`` is the starting capital.
+    """
     equity = run.equity
     per_year = SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
     hold = np.mean([feed["close"] / feed["open"][0] for feed in bars.feeds.values()], axis=0)
@@ -829,6 +858,9 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
         {**_TRADES, "lookahead": "it was found to look ahead"},
     ),
 )
-"""The checks of a program, in order. All but the last are stages: no later check runs after one that failed."""
+"""The checks of a program, in order.
+
+All but the last are stages: no later check runs after one that failed.
+"""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -1,9 +1,10 @@
 """The program inside a model's answer, or what came instead of one.
 
-:func:`extract` reads an answer as people do: it also takes programs from fences that are indented or labelled
-oddly, from tags, from a JSON text, from a class whose imports are in the fence before, and a single function under
-another name. :func:`extract_block` reads the plain forms alone. Neither ever chooses where a reader could not.
-What an answer can cost is bounded: code chooses its length, and so do models.
+:func:`extract` reads an answer as people do: it also takes programs from fences that are indented
+or labelled oddly, from tags, from a JSON text, from a class whose imports are in the fence before,
+and a single function under another name. :func:`extract_block` reads the plain forms alone. Neither
+ever chooses where a reader could not. What an answer can cost is bounded: code chooses its length,
+and so do models.
 """
 
 import ast
@@ -35,16 +36,20 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w.+-]*+)[^\n`]*+$")
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", ""})
 _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
 _PARSED: Final = 2 * LONGEST_SOURCE
-"""Characters that are parsed to find the program among candidates; those beyond are taken as they are."""
+"""Characters that are parsed to find the program among candidates; those beyond are taken as they
+are.
+"""
 _LOOP_LINES: Final = 12
 """A line that occurs this often and makes up most of the text is a loop."""
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says what came instead.
-    ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its program. ``blocks``
-    counts the candidates that the program was chosen from. ``to_the_end`` says that the program, or one behind it,
-    goes on to the last character of the answer.
+    """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says
+    what came instead.
+
+    ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its
+    program. ``blocks`` counts the candidates that the program was chosen from. ``to_the_end`` says
+    that the program, or one behind it, goes on to the last character of the answer.
     """
 
     code: str | None
@@ -56,9 +61,11 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def extract_block(answer: str, *, cut_off: bool) -> Extraction:
-    """Return the program of an answer: the last fenced block that defines a strategy (a model that corrects
-    itself ends with what it means), else the last Python, else the last; without fences the longest run of
-    Python. Thoughts never count.
+    """Return the program of an answer: the last fenced block that defines a strategy (a model that
+    corrects itself ends with what it means), else the last Python, else the last; without fences
+    the longest run of Python.
+
+    Thoughts never count.
     """
     note = ""
     if len(answer) > LONGEST_ANSWER:
@@ -88,8 +95,10 @@ def extract_block(answer: str, *, cut_off: bool) -> Extraction:
 def extract(
     answer: str, framework: Framework = "backtrader", *, cut_off: bool = False, last: bool = True
 ) -> Extraction:
-    """Return the program of an answer, read as a careful person reads it. A ``last`` answer may have been cut off
-    behind its strategy; lone surrogates become question marks, because nothing written down may hold them.
+    """Return the program of an answer, read as a careful person reads it.
+
+    A ``last`` answer may have been cut off behind its strategy; lone surrogates become question
+    marks, because nothing written down may hold them.
     """
     whole, answer = len(answer) <= LONGEST_PROGRAM_ANSWER, answer[:LONGEST_PROGRAM_ANSWER]
     if not answer.isascii():
@@ -143,7 +152,9 @@ def extract(
 
 
 def _whole_class(found: Extraction, framework: Framework) -> Extraction:
-    """Return a program whose fence never ends without the statement that was cut off, if its strategy is whole."""
+    """Return a program whose fence never ends without the statement that was cut off, if its
+    strategy is whole.
+    """
     code = found.code or ""
     if found.form != "unclosed" or len(code) > _PARSED or parses(code) is not None:
         return found
@@ -195,11 +206,15 @@ _TAGGED = re.compile(
     r"[<\[](python|code)[>\]]((?:(?![<\[]/?(?:python|code)[>\]]).)*+)[<\[]/\1[>\]]",
     re.IGNORECASE | re.DOTALL,
 )
-"""A program between [PYTHON] and [/PYTHON], or <code> and </code>: the form that some models were trained on."""
+"""A program between [PYTHON] and [/PYTHON], or <code> and </code>: the form that some models were
+trained on.
+"""
 
 
 def _without_thoughts(answer: str) -> tuple[str, bool]:
-    """Return the text outside of thoughts, and whether one never ends: what follows is then thought too."""
+    """Return the text outside of thoughts, and whether one never ends: what follows is then thought
+    too.
+    """
     kept: list[str] = []
     lower = answer.lower()
     at = 0
@@ -235,7 +250,9 @@ def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
 
 
 def _best(blocks: list[str]) -> str:
-    """Return the last block that defines a strategy, else the last of any definition, else the last of code."""
+    """Return the last block that defines a strategy, else the last of any definition, else the last
+    of code.
+    """
     found = list(zip(blocks, _parsed(blocks), strict=True))[::-1]
     for wanted in (_defines_strategy, _defines_something, lambda tree: bool(tree.body)):
         for block, tree in found:
@@ -257,13 +274,16 @@ def _defines_something(tree: ast.Module) -> bool:
 
 
 def _bare(text: str) -> str | None:
-    """Return a program without fences: from the first line that looks like code to the last that still parses."""
+    """Return a program without fences: from the first line that looks like code to the last that
+    still parses.
+    """
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if _CODE_LINE.match(line)), None)
     if start is None:
         return None
     body, left = lines[start:], _PARSED
-    # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own stays whole.
+    # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own
+    # stays whole.
     ends = [len(body), *(at for at in range(len(body) - 1, 0, -1) if not body[at].strip())]
     for end in ends[:50]:
         source = "\n".join(body[:end]) + "\n"
@@ -291,13 +311,18 @@ def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
 NOT_ITS_FAULT: Final = frozenset(
     {"unreachable", "rate_limited", "over_budget", "rejected", "timeout"}
 )
-"""Reply errors that say nothing about the model. The others (refused, context, unreadable) are its own."""
+"""Reply errors that say nothing about the model.
+
+The others (refused, context, unreadable) are its own.
+"""
 
 NOTHING_SPENT: Final = Usage(usd=0.0)
 
 
 def no_answer(reply: ModelReply) -> str:
-    """Return why there is no answer to judge a model by; empty when it answered or is itself to blame."""
+    """Return why there is no answer to judge a model by; empty when it answered or is itself to
+    blame.
+    """
     if reply.error is None or reply.error_kind not in NOT_ITS_FAULT:
         return ""
     return f"the model gave no answer ({reply.error_kind}): {reply.error}"

@@ -1,15 +1,18 @@
-"""Plain vectorised signals on a pandas frame: the second framework.
+"""The second framework: vectorised signals on a pandas frame.
 
-A program defines ``signals(frame)`` (one asset) or ``signals(frames)`` (a dict of frames) and returns target
-positions, row by row. It runs in the sandbox. The host turns a target that differs from the row before (before the
-first row it is 0) into a market order that fills at the next open. Sizes follow from the task's terms and the
-account at that close:
+A program defines ``signals(frame)`` (one asset) or ``signals(frames)`` (a dict of frames) and
+returns a target position for each row. It runs in the sandbox. The host compares each target with
+the target of the previous row, which is 0 before the first row. A different target becomes a market
+order that fills at the next open. Sizes follow from the task's terms and the account at that close:
 
-- ``fixed``: target x value units;
-- ``percent``: target x value per cent of the account's worth, over the close; parts of a unit are bought too;
-- ``own``: the target is a share of the account's worth; orders are for whole units, as target-percent orders are.
+- ``fixed``: target x value units.
+- ``percent``: target x value per cent of the account's worth, divided by the close. Fractional
+  units are allowed.
+- ``own``: the target is a share of the account's worth. Orders are for whole units, as for
+  target-percent orders.
 
-A target of 0 closes the position. Several assets: orders that reduce come first, so that their cash can be used.
+A target of 0 closes the position. With several assets, orders that reduce positions are filled
+first, so that their cash can be used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,15 +37,22 @@ from tradeassay_programs.sandbox import Job, JobLimits, JobResult
 
 _SHOWN: Final = 40
 _UNFIT: Final = {"O": "texts or missing values", "U": "texts", "M": "times"}
-"""What returned values are instead of numbers, by the kind of their column."""
+"""Description of returned values that are not numbers, by the kind of their column."""
 
 
 class BadTargets(BadOrders):
-    """What came back is not a table of target positions. The text says what is wrong and how to fix it."""
+    """Raised if the returned value is not a table of target positions.
+
+    The message states the error and a remedy.
+    """
 
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
-    """Return targets in -1 .. 1, (rows, assets): one column of any name, or one per asset; :class:`BadTargets`."""
+    """Return targets in -1 .. 1 with shape (rows, assets).
+
+    ``columns`` is one column of any name, or one column per asset. Raises :class:`BadTargets` for
+    anything else.
+    """
     single = len(assets) == 1
     missing = [] if single else [asset for asset in assets if asset not in columns]
     extra = [] if single else [name for name in columns if name not in assets]
@@ -71,7 +81,7 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
             )
         numbers = values.astype(np.float64)
         table[:, place] = numbers
-        # What exceeds 1 by a rounding error counts as 1.
+        # A target that exceeds 1 by a rounding error is set to 1.
         unknown, beyond = (
             np.flatnonzero(np.isnan(numbers)),
             np.flatnonzero(np.abs(numbers) > 1.0 + 1e-9),
@@ -90,7 +100,10 @@ LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
 
 
 def sandbox_job(job: BacktestJob) -> Job:
-    """Return the sandbox's job for a run: one asset is a frame, several are a dict of frames."""
+    """Return the sandbox job for a run.
+
+    One asset is passed as a frame, several as a dict of frames.
+    """
     single = len(job.bars.assets) == 1
     feed = next(iter(job.bars.feeds.values()))
     return Job(
@@ -105,7 +118,8 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    # A frame holds whole columns by design: accessing one is no trick. The look-ahead check is the judge.
+    # A frame holds whole columns by design, so accessing a column is not a trick. The look-ahead
+    # check decides.
     tricks = [trick for trick in tricks_in(job.source, ()) if trick.name != "preloaded-array"]
 
     def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:

@@ -1,12 +1,12 @@
-"""Check whether a submission is governed software: eight gates, one question each, with evidence.
+"""Check whether a submission is governed software: eight gates, each with a question and evidence.
 
-Use ``report = pass_gates(submission, spec, executor).report``; see ``docs/concepts/gates.md``. A gate that could
-not run is ``not_run``, never passed. Each run is made once and shared by the gates that need it.
+Use ``report = pass_gates(submission, spec, executor).report``; see ``docs/concepts/gates.md``. A
+gate that could not run is ``not_run``, never passed. Gates that need the same run share it.
 
-The audit log has five rows for each trade: a ``signal``, a ``risk_check`` whose parent is the signal, an ``order``
-(the trade's ``order_id``) whose parent is the risk check, a ``position`` and a ``pnl``. The host takes only time,
-side, quantity and signal from the logs. It computes every price, position, P&L and equity itself, and a claim that
-differs fails.
+The audit log has five rows for each trade: a ``signal``, a ``risk_check`` whose parent is the
+signal, an ``order`` (the trade's ``order_id``) whose parent is the risk check, a ``position`` and a
+``pnl``. The host reads only time, side, quantity and signal from the logs. It computes every price,
+position, P&L and equity itself. A claim that differs from the host's figure fails.
 """
 
 import ast
@@ -68,7 +68,10 @@ GateName = Literal[
 
 Trust = Literal["untrusted", "reference"]
 NOT_CLEARED: Final = "not_cleared"
-"""The class of a leak finding that neither passed nor failed: look-ahead was neither excluded nor shown."""
+"""The class of a leak finding that neither passed nor failed.
+
+Look-ahead is neither excluded nor proven.
+"""
 PAPER_GATES: Final[tuple[GateName, ...]] = (
     "parse",
     "schema",
@@ -77,9 +80,9 @@ PAPER_GATES: Final[tuple[GateName, ...]] = (
     "leak",
     "audit",
 )
-"""The six gates that make a submission valid in the paper's sense."""
+"""The six gates that make a submission valid by the paper's definition."""
 GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios", "agreement")
-"""All gates. The last uses bars that the author never learns about."""
+"""All gates. The last gate uses bars that the author never sees or learns about."""
 
 _ROUNDING = 1e-12
 
@@ -90,12 +93,13 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a gate run.
 
     - The first of ``seeds`` is the seed of the scored run.
-    - ``completeness`` is the share of required cells, and of traceable trades, that the audit requires.
-    - ``tolerance`` is the largest difference of a claimed price, position or P&L from the host's figure, relative
-      to the price or to the capital.
-    - ``agreement`` is the largest difference, as a share of equity, of a trade from the frozen semantics' on a
-      micro-scenario.
-    - The leak gate draws its other futures from ``secret``.
+    - ``completeness`` is the share of required cells, and of traceable trades, that the audit
+      requires.
+    - ``tolerance`` is the largest accepted difference between a claimed price, position or P&L and
+      the host's figure, relative to the price or to the capital.
+    - ``agreement`` is the largest accepted difference, as a share of equity, between a trade and
+      the frozen semantics on a micro-scenario.
+    - ``secret`` seeds the alternative futures of the leak gate.
     """
 
     capital: float = CAPITAL
@@ -109,7 +113,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def variations(self) -> tuple[Variation, ...]:
-        """The environments in which the trades must be the same as in the scored run."""
+        """The environments in which the trades must equal the trades of the scored run."""
         places = (("EAST-5:30", 200, False), ("WEST+8", -1000, True))
         return tuple(
             Variation(seed=seed, zone=zone, days=days, hashing=hashing)
@@ -128,7 +132,8 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     """The findings of all gates in order, with the data, the isolation and the cost of the runs.
 
-    ``tier`` is the sandbox's level of isolation. ``cpu_s`` is the processor time of all ``runs`` in seconds.
+    ``tier`` is the sandbox's level of isolation. ``cpu_s`` is the processor time of all ``runs`` in
+    seconds.
     """
 
     strategy: str
@@ -163,13 +168,13 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def not_cleared(self) -> bool:
-        """Whether all gates of the paper passed except the leak gate, which could not decide."""
+        """Whether all gates of the paper passed except the leak gate, which reached no decision."""
         open_gates = [gate for gate in self.gates if gate.name in PAPER_GATES and not gate.passed]
         return [(gate.name, gate.error_class) for gate in open_gates] == [("leak", NOT_CLEARED)]
 
     @property
     def first_failure(self) -> Finding | None:
-        """The first gate that failed; None if none did."""
+        """The first gate that failed, or None if no gate failed."""
         return next((gate for gate in self.gates if gate.failed), None)
 
     def junit(self) -> str:
@@ -187,10 +192,10 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gated:
-    """A gate report and the runs that it rests on, from which the scores are computed.
+    """A gate report and its runs. The scores are computed from the runs.
 
-    ``scored`` is the run on ``bars``; None if the submission could not be run. ``scenarios`` holds the runs on
-    micro-scenarios by name.
+    ``scored`` is the run on ``bars``, or None if the submission could not be run. ``scenarios``
+    holds the runs on micro-scenarios by name.
     """
 
     report: GateReport
@@ -228,13 +233,15 @@ def pass_gates(
     scenarios: Mapping[str, SubmissionRun] | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Gated:
-    """Run every gate and return the report with its runs.
+    """Run every gate, and return the report with its runs.
 
-    A bad submission is a report; only a broken executor raises. ``executor`` must be opened with
-    :func:`submission_config`. ``trust`` is ``reference`` for sources that the project ships.
+    A failing submission returns a report. Only a broken executor raises. ``executor`` must be
+    opened with :func:`submission_config`. ``trust`` is ``reference`` for sources that the project
+    ships.
 
-    ``scenarios`` are earlier runs on the micro-scenarios. Without ``sensitivity`` the agreement gate does not run:
-    its finding would tell the author too much about the scored bars.
+    ``scenarios`` are earlier runs on the micro-scenarios. Without ``sensitivity`` the agreement
+    gate does not run, because its finding would reveal too much about the scored bars to the
+    author.
     """
     config = config or GateConfig()
     bars = bars if bars is not None else spec.practice_bars()
@@ -269,7 +276,7 @@ def pass_gates(
 
 
 def parse_gate(submission: Submission) -> Finding:
-    """Return whether the card is a JSON object and the source defines one ``TradingStrategy``."""
+    """Check that the card is a JSON object and that the source defines one ``TradingStrategy``."""
     faults = _card_faults(submission.card)
     source_fault = _source_fault(submission.source)
     if source_fault is not None:
@@ -280,7 +287,7 @@ def parse_gate(submission: Submission) -> Finding:
 
 
 def _source_fault(source: str) -> Exhibit | None:
-    """Return the first fault of a strategy's source; None if it has none."""
+    """Return the first fault of a strategy's source, or None."""
     if len(source) > LONGEST_SOURCE:
         text = f"the source has more than {LONGEST_SOURCE:,} characters"
         return Exhibit(code="too_long", text=text)
@@ -303,7 +310,7 @@ def _source_fault(source: str) -> Exhibit | None:
     ]
     if not methods:
         if strategy.bases:
-            return None  # a base class may define the method
+            return None  # A base class may define the method.
         text = f"{CLASS} has no method run(self, market_data, initial_capital)"
         return Exhibit(code="no_run", text=text, line=strategy.lineno)
     arguments = methods[-1].args
@@ -315,7 +322,10 @@ def _source_fault(source: str) -> Exhibit | None:
 
 
 def _card_faults(text: str) -> list[Exhibit]:
-    """Return why a strategy card is not a JSON object; an empty list if it is one."""
+    """Return the reasons why a strategy card is not a JSON object.
+
+    The list is empty for a valid card.
+    """
     try:
         check_depth(text)
         if isinstance(msgspec.json.decode(text), dict):
@@ -326,7 +336,7 @@ def _card_faults(text: str) -> list[Exhibit]:
 
 
 def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
-    """Return whether a strategy card follows its schema and agrees with the frozen semantics."""
+    """Check that a strategy card follows its schema and agrees with the frozen semantics."""
     try:
         card = submission.read_card()
     except UserError as error:
@@ -361,7 +371,10 @@ def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
 def scenarios_gate(
     spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreement: float
 ) -> Finding:
-    """Compare the decisions on each micro-scenario with the stored ones: bar, leg, signal and share of equity."""
+    """Compare the decisions on each micro-scenario with the stored decisions.
+
+    Bar, leg, signal and share of equity must agree.
+    """
     if not spec.scenarios:
         return not_run("the strategy has no micro-scenarios")
     cases = ((scenario, runs[scenario.name]) for scenario in spec.scenarios)
@@ -373,7 +386,10 @@ def scenarios_gate(
 def _departures(
     spec: StrategySpec, cases: Iterable[tuple[Scenario, SubmissionRun]], agreement: float
 ) -> list[Exhibit]:
-    """Return the first departure of each run from its expected decisions. Runs without one are left out."""
+    """Return the first departure of each run from its expected decisions.
+
+    Runs that agree are left out.
+    """
     departures = []
     for case, run in cases:
         if run.decisions is None:
@@ -392,7 +408,7 @@ def _departures(
 def first_departure(
     spec: StrategySpec, scenario: Scenario, decisions: DecisionList, agreement: float
 ) -> Exhibit | None:
-    """Return the first decision that differs from the frozen one; None if all agree."""
+    """Return the first decision that differs from the frozen decisions, or None if all agree."""
     frozen = scenario.expected
     shared = min(len(decisions), len(frozen))
     agree = decisions.row[:shared] == frozen.row[:shared]
@@ -423,7 +439,7 @@ def first_departure(
 
 
 def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
-    """Return the first bar on which a leg trades more than once; None if there is none.
+    """Return the first bar on which a leg trades more than once, or None.
 
     The frozen semantics reach a target with one trade.
     """
@@ -438,10 +454,10 @@ def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _GateRun:
-    """The state of one run of the gates. It is mutable, and discarded when the report is written.
+    """The mutable state of one run of the gates. It is discarded when the report is written.
 
-    ``tables`` are the columns of the micro-scenarios by name, and ``known`` are earlier runs on them. ``scored``,
-    ``scenarios`` and ``probe`` are filled by the gate ``exec``.
+    ``tables`` are the columns of the micro-scenarios by name, and ``known`` are earlier runs on
+    them. The gate ``exec`` sets ``scored``, ``scenarios`` and ``probe``.
     """
 
     submission: Submission
@@ -468,15 +484,15 @@ class _GateRun:
         return schema_gate(self.submission, self.spec.semantics)
 
     def check_audit(self) -> Finding:
-        """Follow every trade from its signal to its P&L."""
+        """Trace every trade from its signal to its P&L."""
         closes = closes_of(self.columns, self.runner.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
 
     def check_execution(self) -> Finding:
-        """Run the submission on the scenarios, on growing bars, and on the scored bars, in this order.
+        """Run the submission on the scenarios, then on growing bars, then on the scored bars.
 
-        No process may hold a later bar while the submission can still decide on an earlier one. So the look-ahead
-        probe must be finished before the scored run starts.
+        No process may hold a later bar while the submission can still decide on an earlier bar. The
+        look-ahead probe must therefore finish before the scored run starts.
         """
         slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
@@ -485,10 +501,10 @@ class _GateRun:
         missing = [name for name in self.tables if name not in self.known]
         new_runs = self.runner.logs((self.tables[name], seed) for name in missing)
         all_runs = {**self.known, **dict(zip(missing, new_runs, strict=True))}
-        # Earlier runs count as if they were made here, so that equal submissions get equal reports.
+        # Earlier runs count like new runs, so that equal submissions get equal reports.
         self.runner.spent.runs += len(self.tables) - len(missing)
         self.scenarios = {name: all_runs[name] for name in self.tables}
-        # A submission that fails everywhere is not probed bar by bar.
+        # A submission that fails on every scenario is not probed bar by bar.
         if not all_runs or any(run.ok for run in all_runs.values()):
             self.probe = LookaheadProbe(
                 self.runner,
@@ -523,7 +539,10 @@ class _GateRun:
         return passed("", {"cpu_s": cpu_s, "trades": trades})
 
     def check_determinism(self) -> Finding:
-        """Repeat the scored run with other seeds, time zones, dates and hash seeds, none of which may matter."""
+        """Repeat the scored run with different seeds, time zones, dates and hash seeds.
+
+        The decisions must not change.
+        """
         scored, first = self.scored, f"seed {self.config.seeds[0]}"
         variations = self.config.variations
         assert scored is not None and scored.trades is not None
@@ -551,7 +570,7 @@ class _GateRun:
         return convicted(differences, measures) if differences else passed("", measures)
 
     def check_leak(self) -> Finding:
-        """Compare the scored run with the answers that the look-ahead probe collected before it."""
+        """Compare the scored run with the earlier answers of the look-ahead probe."""
         assert self.scored is not None and self.probe is not None
         scored = self.scored.outcome
         assert isinstance(scored, Trace)
@@ -587,7 +606,10 @@ class _GateRun:
         return msgspec.structs.replace(finding, advice=advice)
 
     def check_agreement(self) -> Finding:
-        """Compare the decisions with the frozen ones on the scored bars, then on the drawn paths."""
+        """Compare the decisions with the frozen decisions.
+
+        The scored bars come first, then the drawn paths.
+        """
         assert self.scored is not None and self.scored.decisions is not None
         assert self.sensitivity is not None
         sensitivity, legs = self.sensitivity, self.spec.semantics.inputs.legs
@@ -665,7 +687,10 @@ CHECKS: Final[tuple[Check[_GateRun], ...]] = (
         _RAN,
     ),
 )
-"""The checks of a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
+"""The checks of a submission, in order.
+
+``parse`` and ``exec`` are stages, and the rest are gates.
+"""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}
 
@@ -685,9 +710,10 @@ _WORDS: Final = {
 def audit_gate(
     scored: SubmissionRun | None, closes: Floats, completeness: float, tolerance: float
 ) -> Finding:
-    """Return whether every trade can be followed through the audit log and its claims are true.
+    """Check that every trade can be traced through the audit log and that its claims are true.
 
-    ``closes`` has shape (legs, bars). ``completeness`` and ``tolerance`` are those of :class:`GateConfig`.
+    ``closes`` has shape (legs, bars). ``completeness`` and ``tolerance`` are defined in
+    :class:`GateConfig`.
     """
     assert scored is not None and scored.trades is not None
     assert scored.audit is not None and scored.account is not None
@@ -721,7 +747,7 @@ def audit_gate(
             figure = float(own_figures[kind][number])
             text = f"claims {_WORDS[kind]} of {claim:.10g}; the host finds {figure:.10g}"
             exhibits.append(exhibit(f"false_{kind}", number, text))
-    # The claims of the trade log itself: prices, and P&L and equity if it states them.
+    # Claims in the trade log: prices, and P&L and equity if present.
     equity, price = scored.account.equity[trades.row], closes[trades.leg, trades.row]
     allowance = tolerance * np.maximum(scored.account.capital, np.abs(equity))
     comparisons = [("price", trades.price, price, tolerance * np.abs(price))]
@@ -755,18 +781,18 @@ def audit_gate(
 
 
 def _false(claims: Floats, figures: Floats, allowance: Floats | float) -> Flags:
-    """Return which claims differ from the host's figures.
+    """Return a mask of the claims that differ from the host's figures.
 
-    An infinite claim always differs. A NaN is no claim.
+    An infinite claim always differs. A NaN means that there is no claim.
     """
     with np.errstate(invalid="ignore"):
         return ~np.isnan(claims) & ~(np.abs(claims - figures) <= allowance)
 
 
 def _count_cells(trades: TradeLog, audit: AuditLog, chains: Ints) -> tuple[int, int]:
-    """Return how many cells are filled and how many are required, in the trades and the rows of their chains."""
+    """Return the numbers of filled and required cells in the trades and their audit chains."""
     count = len(trades)
-    # A signal has no parent: one cell less.
+    # A signal has no parent, so it has one required cell fewer.
     required = count * (len(TRADE_CELLS) + len(CHAIN) * (len(_ROW_CELLS) + 1) - 1)
     filled = count * len(TRADE_CELLS)
     for column in (trades.signal, trades.order_id):
@@ -795,7 +821,7 @@ _FALSE_FIGURE: Final = 2
 def _chain_errors(
     trades: TradeLog, audit: AuditLog, chains: Ints, account: TradedAccount, tolerance: float
 ) -> tuple[Ints, dict[str, Floats]]:
-    """Return the error of each row of the chains, and the host's own figures by kind of row.
+    """Return the error of each row of the chains, and the host's figures by kind of row.
 
     An error is ``_OTHER_TRADE`` (the row is of another bar or asset), ``_FALSE_FIGURE`` or 0.
     """

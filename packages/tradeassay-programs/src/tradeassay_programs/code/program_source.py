@@ -1,4 +1,4 @@
-"""A program's source, read but never run: the one place that says "this is not Python", and the compile check."""
+"""Check a program's source without running it: whether it is Python, compiles, and looks ahead."""
 
 import ast
 from itertools import chain
@@ -10,11 +10,14 @@ from tradeassay_programs.code.task import Framework
 from tradeassay_programs.sandbox.strategy import BOM
 
 LONGEST_SOURCE: Final = 200_000
-"""Characters of source that are parsed on the host. A strategy has a few thousand."""
+"""Maximum number of characters that are parsed on the host.
+
+A typical strategy has a few thousand.
+"""
 _BASES: Final = frozenset({"Strategy", "SignalStrategy"})
 _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 CHEATS: Final = frozenset({"set_coc", "set_coo", "coc", "coo", "cheat_on_open"})
-"""What has Backtrader fill orders at a price that was known when they were given."""
+"""Settings that make Backtrader fill orders at a price already known when the order is placed."""
 _TERMS: Final = CHEATS | frozenset(
     "setcash set_cash add_cash setcommission addcommissioninfo set_slippage_perc set_slippage_fixed set_filler "
     "set_shortcash set_checksubmit set_int2pnl".split()
@@ -33,7 +36,10 @@ def parses(source: str) -> ast.Module | None:
 def check_compiles(
     source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE
 ) -> Finding:
-    """Return whether a source compiles and holds one ``bt.Strategy``, or for frames one ``signals``."""
+    """Check that a source compiles and defines one ``bt.Strategy`` or ``signals``.
+
+    Programs on frames define ``signals``.
+    """
     if len(source) > longest:
         return failed(f"the source has more than {longest} characters", "too_long")
     tree = read_source(source, compiles=True)
@@ -58,7 +64,10 @@ def check_compiles(
 
 
 def asks_length(source: str) -> bool:
-    """Return whether a program asks a line of Backtrader's how many bars there are, later ones included."""
+    """Return whether a program queries the total number of bars of a Backtrader line.
+
+    The total includes later bars.
+    """
     tree = parses(source)
     return tree is not None and any(
         isinstance(node, ast.Attribute) and node.attr == "buflen" for node in ast.walk(tree)
@@ -66,7 +75,10 @@ def asks_length(source: str) -> bool:
 
 
 def terms_set(source: str) -> dict[str, int]:
-    """Return which terms of an account a program names in calls, run or not, each with the first line."""
+    """Return the account terms that a program names in calls, each with its first line number.
+
+    Calls that never run are included.
+    """
     tree, found = parses(source), dict[str, int]()
     for node in () if tree is None else ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -83,12 +95,11 @@ def terms_set(source: str) -> dict[str, int]:
 
 
 def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
-    """Return the classes that derive from Backtrader's ``Strategy`` and that no other derives from; bases are
-    followed by name, so a class made at run time is not seen.
+    """Return the classes that derive from Backtrader's ``Strategy`` and have no subclass.
+
+    Bases are followed by name, so a class created at run time is not found.
     """
-    known: set[str] = (
-        set()
-    )  # the dotted names under which this file knows Backtrader's strategy classes
+    known: set[str] = set()  # The dotted names of Backtrader's strategy classes in this file.
     parents: dict[str, list[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -131,8 +142,8 @@ def _dotted(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-# What reading the source suggests about look-ahead. It never convicts: rules of this kind both miss leaks and
-# object to honest code.
+# Patterns in the source that suggest look-ahead. They never convict, because such rules both miss
+# leaks and flag honest code.
 
 _BACKWARD: Final = frozenset({"shift", "pct_change", "diff"})
 _NOT_CAUSAL: Final = {
@@ -155,14 +166,14 @@ _NOT_CAUSAL: Final = {
 
 
 class Advice(NamedTuple):
-    """One place in the source that deserves a look."""
+    """A place in the source that should be reviewed."""
 
     line: int
     text: str
 
 
 def source_advice(source: str) -> tuple[Advice, ...]:
-    """Return places that look like look-ahead, by line; none for source that does not parse."""
+    """Return places that look like look-ahead, by line. Source that does not parse has none."""
     tree = parses(source)
     found: list[Advice] = []
     for node in ast.walk(tree) if tree is not None else ():
@@ -170,7 +181,7 @@ def source_advice(source: str) -> tuple[Advice, ...]:
             found.append(Advice(node.lineno, text))
         elif isinstance(node, ast.Slice) and _negative(node.step):
             found.append(Advice(node.lineno, "a slice that runs backwards"))
-        elif isinstance(node, ast.For):  # x[i + k], where i is the loop's own variable
+        elif isinstance(node, ast.For):  # x[i + k], where i is the loop variable.
             names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
             for inner in ast.walk(node):
                 parts = ast.walk(inner.slice) if isinstance(inner, ast.Subscript) else ()

@@ -1,11 +1,11 @@
-"""Evaluate the marks that models and people give submissions.
+"""Evaluate the marks that models and people give to submissions.
 
-Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing its author. Marks of a reviewer's
-own work are kept and never counted. Ratings compare which author got the higher mark from the same reviewer for the
-same strategy.
+Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing its author.
+Marks that reviewers give to their own work are kept and never counted. Ratings compare pairs of
+authors by the marks of the same reviewer for the same strategy.
 
-People get a form that shows submissions under numbers, in an order drawn from a seed. The key that joins numbers to
-authors stays with the sender of the form.
+People get a form that shows submissions under numbers, in an order drawn from a seed. The sender of
+the form keeps the key that maps numbers to authors.
 """
 
 import csv
@@ -26,7 +26,10 @@ from tradeassay_programs.code.submission import Submission
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """One reviewer's marks (1 to 10) of one author's submission for one strategy; None for a missing mark."""
+    """One reviewer's marks (1 to 10) of one author's submission for one strategy.
+
+    A missing mark is None.
+    """
 
     reviewer: str
     author: str
@@ -39,14 +42,15 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> bool:
-        """Whether the reviewer marked their own work."""
+        """Whether the reviewer is the author."""
         return self.reviewer == self.author
 
 
 class Bias(msgspec.Struct, frozen=True, kw_only=True):
-    """How much higher an author's work is marked by itself, or by models of its vendor, than by others.
+    """The difference between insiders' and outsiders' marks for an author's work.
 
-    ``who`` is the author or the vendor.
+    ``who`` is the author or the vendor. Insiders are the author itself, or the models of its
+    vendor.
     """
 
     who: str
@@ -55,7 +59,10 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """An author's mean of both marks and its place: by peers alone, and by all reviews including its own."""
+    """An author's mean of both marks, with two ranks.
+
+    One rank is by peers alone, and the other by all reviews including self-reviews.
+    """
 
     author: str
     peers: Measure
@@ -65,7 +72,10 @@ class ReviewStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewerMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """One reviewer's mean mark for each author, including itself. ``mean`` is over the work of others."""
+    """One reviewer's mean mark for each author, including itself.
+
+    ``mean`` excludes its own work.
+    """
 
     reviewer: str
     mean: Measure
@@ -75,8 +85,8 @@ class ReviewerMarks(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     """Mean marks by peers, ratings, the agreement of reviewers, and their biases.
 
-    ``standings`` rank authors by peers and by all reviews. ``reviewers`` hold each reviewer's marks by author, the
-    strictest reviewer first; they are recorded as ``desks``.
+    ``standings`` rank authors by peers and by all reviews. ``reviewers`` hold each reviewer's marks
+    by author, the strictest reviewer first. They are recorded as ``desks``.
     """
 
     fidelity: dict[str, Measure]
@@ -91,7 +101,7 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> ReviewBoard:
-    """Return the board of reviews. Authors in ``unranked`` keep their marks and get no place."""
+    """Return the board of reviews. Authors in ``unranked`` keep their marks and get no rank."""
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
@@ -103,7 +113,7 @@ def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> R
         mean = both_marks([review for review in own_reviews if not review.own])
         marks = {a: both_marks([r for r in own_reviews if r.author == a]) for a in authors}
         reviewer_marks.append(ReviewerMarks(reviewer=reviewer, mean=mean, marks=marks))
-    # Equal means share a place.
+    # Equal means share a rank.
     by_peers = {a: both_marks([r for r in peers if r.author == a]) for a in authors}
     by_all = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
     peer_places = places([None if a in unranked else by_peers[a].value for a in authors])
@@ -147,7 +157,7 @@ def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> R
                 key=lambda standing: (standing.peer_place or len(authors) + 1, standing.author),
             )
         ),
-        # Marks end at 10, so a reviewer without marks comes last.
+        # Marks end at 10, so a reviewer without marks is last.
         reviewers=tuple(
             sorted(
                 reviewer_marks,
@@ -158,9 +168,10 @@ def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> R
 
 
 def _bias(who: str, reviews: Sequence[tuple[Review, bool]], reason: str) -> Bias:
-    """Return how much higher insiders mark than outsiders. The second value of a pair marks an insider's review.
+    """Return the difference between the marks of insiders and outsiders.
 
-    ``reason`` is reported if one side is missing.
+    The second value of a pair is true for an insider's review. ``reason`` is reported if insiders
+    or outsiders are missing.
     """
     gaps = {}
     for name in ("fidelity", "risk"):
@@ -178,7 +189,10 @@ def _bias(who: str, reviews: Sequence[tuple[Review, bool]], reason: str) -> Bias
 
 
 def both_marks(reviews: Sequence[Review]) -> Measure:
-    """Return the mean of both marks over the reviews that give both. Not scored if there is none."""
+    """Return the mean of both marks over the complete reviews.
+
+    Without a complete review it is not scored.
+    """
     known = [_sum(r) / 2.0 for r in reviews if r.fidelity is not None and r.risk is not None]
     if known:
         return Measure(value=float(np.mean(known)), n=len(known))
@@ -190,13 +204,13 @@ def both_marks(reviews: Sequence[Review]) -> Measure:
 
 UNMARKED: Final = not_scored("no peer has marked it")
 _DRAWS: Final = 300
-"""Resamples behind an interval."""
+"""Number of bootstrap resamples for an interval."""
 
 
 def peer_mark(
     reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False
 ) -> Measure:
-    """Return the mean mark that peers give an author's work on a strategy: fidelity, or risk."""
+    """Return the mean peer mark of an author's work on a strategy, for fidelity or for risk."""
     marks = list[float]()
     for review in reviews:
         if review.own or (review.author, review.strategy) != (author, strategy):
@@ -208,7 +222,7 @@ def peer_mark(
 
 
 def comparisons(peers: Iterable[Review]) -> Iterable[Pairing]:
-    """Yield for each reviewer and strategy which of two authors had the higher sum of marks."""
+    """Yield, for each reviewer and strategy, which of two authors has the higher sum of marks."""
     by_reviewer: dict[tuple[str, str], list[Review]] = {}
     for review in peers:
         if review.fidelity is not None and review.risk is not None:
@@ -281,7 +295,7 @@ class ReviewForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """One person's marks of one submission; None for a missing mark."""
+    """One person's marks of one submission. A missing mark is None."""
 
     item: str
     rater: str
@@ -291,7 +305,7 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Raters(msgspec.Struct, frozen=True, kw_only=True):
-    """The agreement of people: Krippendorff's alpha of each mark, on an interval scale."""
+    """The agreement of human raters: Krippendorff's alpha of each mark, on an interval scale."""
 
     fidelity: Measure
     risk: Measure
@@ -302,7 +316,9 @@ class Raters(msgspec.Struct, frozen=True, kw_only=True):
 def make_form(
     submissions: Sequence[tuple[str, Submission]], *, seed: int = 0
 ) -> tuple[ReviewForm, dict[str, tuple[str, str]]]:
-    """Return a form for submissions with their strategies, and its key: author and strategy by item."""
+    """Return a form for submissions with their strategies, and its key: author and strategy by
+    item.
+    """
     order = np.random.default_rng(seed).permutation(len(submissions))
     entries, key = [], {}
     for number, place in enumerate(order.tolist(), 1):
@@ -318,14 +334,17 @@ def make_form(
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
-    """The evaluation of filled forms: the agreement of people, and the board of their marks."""
+    """The evaluation of filled forms: the agreement of the raters, and the board of their marks."""
 
     raters: Raters
     board: ReviewBoard
 
 
 def read_form(ratings: Sequence[Path], key: Path) -> Rated:
-    """Evaluate filled tables of a form. Raises :class:`UserError` for a table or key that cannot be read."""
+    """Evaluate filled tables of a form.
+
+    Raises :class:`UserError` for a table or key that cannot be read.
+    """
     read: list[Rating] = []
     try:
         for path in ratings:
@@ -389,7 +408,10 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
 
 
 def agreement_of(ratings: Sequence[Rating]) -> Raters:
-    """Return Krippendorff's alpha over people. A submission with marks of one person does not count."""
+    """Return Krippendorff's alpha over the raters.
+
+    Submissions marked by only one rater do not count.
+    """
     items = sorted({rating.item for rating in ratings})
 
     def alpha(name: str) -> Measure:
@@ -406,7 +428,10 @@ def agreement_of(ratings: Sequence[Rating]) -> Raters:
 
 
 def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) -> tuple[Review, ...]:
-    """Return ratings as reviews for a board. Raises :class:`UserError` for an item that is not in the key."""
+    """Return ratings as reviews for a board.
+
+    Raises :class:`UserError` for an item that is not in the key.
+    """
     reviews = []
     for rating in ratings:
         if rating.item not in key:
@@ -431,7 +456,10 @@ def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) ->
 
 
 def _refuse_duplicates(ratings: tuple[Rating, ...]) -> tuple[Rating, ...]:
-    """Return the ratings. Raises :class:`UserError` if a person rated a submission twice."""
+    """Return the ratings unchanged.
+
+    Raises :class:`UserError` if a rater rated a submission twice.
+    """
     seen: set[tuple[str, str]] = set()
     for rating in ratings:
         if (rating.item, rating.rater) in seen:

@@ -1,11 +1,12 @@
 """Score a program between 0 and 1, as a reward for training a model.
 
-Without a judge the reward is for running and trading alone. A model that is trained on it learns one program that
-does both, and submits it for every task. The paper saw this, and
+Without a judge, the reward is for running and trading alone. A model trained on it learns a single
+program that runs and trades, and submits it for every task. The paper observed this, and
 :func:`~tradeassay_programs.code.collapse.collapse` detects it.
 
-With a judge nearly all of the reward is for doing what the task says. A program that the judge rejects is rewarded
-by how close its entries, exits, directions, sizes and times come to the reference's, on several markets.
+With a judge, nearly all of the reward is for following the task. A program that the judge rejects
+is rewarded for the closeness of its entries, exits, directions, sizes and times to the reference on
+several markets.
 """
 
 from __future__ import annotations
@@ -36,20 +37,22 @@ from tradeassay_programs.code.task import CodeTask, Framework
 from tradeassay_programs.sandbox import JobExecutor, JobLimits
 
 BRIEF: Final = DrawConfig(shortest=100)
-"""The judge's markets, each cut after the last bar that tells something more about the constants of the task."""
+"""The judge's markets. Each is cut after the last bar that reveals more about the constants of the
+task.
+"""
 QUICK: Final = DrawConfig(markets=2, mended=0, added=0, shortest=250)
-"""Two markets that are drawn in a second. They need not exercise every constant of the task."""
+"""Two markets that are drawn within a second. They need not exercise every constant of the task."""
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The weight of each stage in a reward.
 
-    Without a judge the first three weights are scaled up to 1. With ``graded``, a program that the behavioural judge
-    rejects gets the judge's weight times its closeness to the reference times ``near``. So a closer program gets
-    more, and a solved task clearly most.
+    Without a judge the first three weights are scaled up to 1. With ``graded``, a program that the
+    behavioural judge rejects gets the judge's weight times ``near`` times its closeness to the
+    reference. A closer program gets more, and a solved task gets by far the most.
 
-    ``draws`` configures the markets: :data:`QUICK` is for training on tasks that are new in every step. The limit on
-    processor time follows from the task, unless ``evaluate`` has limits.
+    ``draws`` configures the markets. :data:`QUICK` is for training on tasks that are new in every
+    step. The limit on processor time follows from the task, unless ``evaluate`` has limits.
 
     Raises :class:`UserError` for weights that are negative or do not add up to 1.
     """
@@ -79,8 +82,9 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
     """The reward of a program.
 
-    ``value`` is between 0 and 1. It is None, with a ``reason``, if the judge could not decide: leave such a sample
-    out. ``parts`` holds the reward of each stage. Tricks and proven look-ahead score 0, and ``outcome`` names them.
+    ``value`` is between 0 and 1. It is None, with a ``reason``, if the judge could not decide.
+    Leave such a sample out of training. ``parts`` holds the reward of each stage. Tricks and proven
+    look-ahead score 0, and ``outcome`` names them.
     """
 
     value: float | None
@@ -103,8 +107,9 @@ def reward(
 ) -> Reward:
     """Return the reward of a program.
 
-    Keep ``executor`` open over many calls (:func:`open_code_executor`). The judged markets are drawn from
-    ``secret``. By default every process draws one secret, so all programs of a training step get the same markets.
+    Keep ``executor`` open over many calls (:func:`open_code_executor`). The judged markets are
+    drawn from ``secret``. By default every process draws one secret, so all programs of a training
+    step get the same markets.
     """
     task_hint = "load_task(ID) of tradeassay_programs.benchmarks.quantcode returns one; reward.batch takes ids"
     instance_of("a task", task, CodeTask, task_hint)
@@ -150,7 +155,7 @@ def reward(
 
 
 def check_reward_arguments(judge: object, framework: object, config: object) -> None:
-    """Raise :class:`UserError` unless these are a judge, a framework and a config of a reward."""
+    """Raise :class:`UserError` unless the judge, the framework and the config are valid."""
     if judge is not None and judge != "behaviour" and not callable(getattr(judge, "ask", None)):
         raise UserError(f"unknown judge {shown(judge)}", hint="pass judge='behaviour' or no judge")
     known = get_args(Framework)
@@ -162,10 +167,12 @@ def check_reward_arguments(judge: object, framework: object, config: object) -> 
 
 
 def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:
-    """Return the limits of one run in training: one endless program must not hold up a whole step.
+    """Return the limits of one run in training.
 
-    A Backtrader program gets a second per 1,000 bars and asset. A program on frames gets five seconds for all calls
-    on one table. A reference takes a tenth of that.
+    They keep an endless program from delaying a whole step.
+
+    A Backtrader program gets one second per 1,000 bars and asset. A program on frames gets five
+    seconds for all calls on one table. A reference takes a tenth of these times.
     """
     if framework == "frame":
         return msgspec.structs.replace(FRAME_LIMITS, cpu_s=5, wall_s=10.0)
@@ -182,7 +189,8 @@ def reward_of(
 ) -> Reward:
     """Return the reward of an evaluation.
 
-    ``near`` holds the parts of a program's closeness to the reference, for a program that the judge rejected.
+    ``near`` holds the parts of the closeness to the reference, for a program that the judge
+    rejected.
     """
     config = config or RewardConfig()
     outcome = evaluation.outcome
@@ -208,7 +216,7 @@ def reward_of(
         if judged and undecided:
             reason = undecided[0].reason
         else:
-            # Rounding makes 0.2 + 0.4 equal 0.6.
+            # Rounding makes 0.2 + 0.4 equal to 0.6.
             value = min(1.0, round(sum(parts.values()), 12))
             reason = "" if value == 1.0 else reason
     return Reward(

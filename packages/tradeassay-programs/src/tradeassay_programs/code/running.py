@@ -1,7 +1,8 @@
 """Run programs of either framework on bars, and define the rules of an examination.
 
-Markets are drawn from the secret of a run. Backtrader programs are scored on bars that they get one at a time, and
-programs on frames on growing frames. Decisions are compared, not money.
+Markets are drawn from the secret of a run. Backtrader programs are scored on bars that they receive
+one at a time, and programs on frames are scored on growing frames. The comparison is of decisions
+and not of money.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,9 +33,10 @@ from tradeassay_programs.sandbox import JobExecutor, JobLimits, SandboxPool
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of an examination.
 
-    Markets are drawn from ``secret``, so an author who knows it knows the examination. ``steps`` bounds how often
-    orders are matched with bars in a run, and ``longest_source`` the characters of a program. Without these bounds a
-    program could make its examination expensive. Raises UserError for a secret that is not hex.
+    Markets are drawn from ``secret``, so an author who knows it can predict the examination.
+    ``steps`` limits how often orders are matched with bars in a run, and ``longest_source`` limits
+    the characters of a program. Without these limits a program could make its examination
+    expensive. Raises UserError for a secret that is not hex.
     """
 
     secret: str
@@ -51,7 +53,8 @@ _own_secret: Final = cache(draw_secret)
 def rules_of(secret: str | None) -> Rules:
     """Return the rules for a secret.
 
-    Without a secret one is drawn once in a process, so that all programs of the process get the same markets.
+    If ``secret`` is None, one secret is drawn per process, so that all programs of the process get
+    the same markets.
     """
     return Rules(secret=_own_secret() if secret is None else secret)
 
@@ -65,7 +68,8 @@ PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
 def open_code_executor(workers: int = 1) -> JobExecutor:
     """Open a sandbox for programs of both frameworks.
 
-    Raises SandboxRefused if this machine cannot contain programs, and MissingExtra if a package is not installed.
+    Raises SandboxRefused if this machine cannot contain programs, and MissingExtra if a package is
+    not installed.
     """
     require_code_extra()
     pool = SandboxPool(sandbox_config(), workers=workers)
@@ -89,7 +93,7 @@ def require_code_extra() -> None:
 
 
 def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:
-    """Return bars of a task on a market, by default on its home market."""
+    """Return bars of a task on a market. The default is its home market."""
     return make_bars(market or task.market, task.timeframe, task.assets, task.bars, seed)
 
 
@@ -102,7 +106,7 @@ def run_programs(
     limits: JobLimits | None = None,
     rules: Rules | None = None,
 ) -> Iterator[Backtest]:
-    """Run programs on bars, by a task's terms, and yield the results in order."""
+    """Run programs on bars by a task's terms, and yield the results in order."""
     terms, steps = terms_of(task), MOST_STEPS if rules is None else rules.steps
     jobs = (
         BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=steps)
@@ -114,7 +118,7 @@ def run_programs(
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:
-    """Return the source of a task's reference for a framework; empty if it has none."""
+    """Return the source of a task's reference for a framework, or an empty string."""
     if framework == "backtrader":
         return task.reference if task.has_reference else ""
     return task.frame.reference if task.frame is not None else ""

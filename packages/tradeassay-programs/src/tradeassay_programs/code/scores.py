@@ -1,11 +1,18 @@
-"""Compute the scorecard of a submission: its gates, and the four dimensions of SysTradeBench by two conventions.
+"""Compute the scorecard of a submission.
 
-The paper's convention counts penalties in the source text, on a scale of 0 to 10. It rewards how code looks rather
-than what it does, and is kept for comparison with the published tables. The paper's D1 and D2 are reviewers' marks.
+It has the gates, and SysTradeBench's four dimensions by two conventions.
 
-The corrected convention measures what the code does. D1: does it decide what the strategy decides? D2: does it stay
-within its constraints, in ordinary times and under stress, by the host's account? D3: did its gates pass? D4: what
-remains out of sample, after costs and the number of trials?
+The paper's convention counts penalties in the source text, on a scale of 0 to 10. It rewards the
+look of the code rather than its behaviour, and is kept for comparison with the published tables.
+The paper's D1 and D2 are reviewers' marks.
+
+The corrected convention measures behaviour:
+
+- D1: does the code make the strategy's decisions?
+- D2: does it stay within its constraints, in ordinary times and under stress, by the host's
+  account?
+- D3: did it pass its gates?
+- D4: what remains out of sample, after costs and the number of trials?
 """
 
 from __future__ import annotations
@@ -88,7 +95,7 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
     seeded = any(name.endswith(("random.seed", "default_rng", "RandomState")) for name in calls)
     drawn = any(".random." in f".{name}" for name in calls)
     clock = any(name.endswith(("datetime.now", "date.today", "time.time")) for name in calls)
-    # Calls and subscripts that look as if they read later rows.
+    # Calls and subscripts that appear to read later rows.
     leaky = 2.0 * len(re.findall(r"\[\s*\w+\s*\+\s*\d+\s*\]", ast.unparse(tree)))
     for node in call_nodes:
         name = getattr(node.func, "attr", "")
@@ -119,7 +126,9 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
 
 
 def d4(source: str) -> PaperScore:
-    """Return out-of-sample robustness by the paper: 0.40 logic + 0.30 overfitting + 0.30 generality."""
+    """Return out-of-sample robustness by the paper: 0.40 logic + 0.30 overfitting + 0.30
+    generality.
+    """
     tree = parses(source) or ast.Module([], [])
     numbers = sum(
         isinstance(n, ast.Constant) and type(n.value) in (int, float) for n in ast.walk(tree)
@@ -145,7 +154,8 @@ def d4(source: str) -> PaperScore:
 def complexity(semantics: Semantics) -> float:
     """Return the paper's complexity C of a strategy.
 
-    It adds terms for several legs, for intraday bars, for more than three constraints, and for the parameters.
+    It adds terms for several legs, for intraday bars, for more than three constraints, and for the
+    parameters.
     """
     constraints = semantics.constraints
     count = 2 + int(constraints.flat_overnight) + int(not constraints.short_allowed)
@@ -161,7 +171,7 @@ def complexity(semantics: Semantics) -> float:
 
 
 def _imports(tree: ast.Module, wanted: tuple[str, ...]) -> bool:
-    """Return whether a module imports any of the wanted packages."""
+    """Return whether a module imports any of the ``wanted`` packages."""
     imported: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -176,15 +186,18 @@ _PRICES: Final = ("open", "high", "low", "close")
 STRESSES: Final = ("gap", "crash", "halts", "stale")
 """The stress regimes.
 
-- ``gap``: the price opens 15 % lower and stays there.
+- ``gap``: the price opens 15 % lower and does not recover.
 - ``crash``: the price loses 40 % within ten bars.
 - ``halts``: five trading halts of eight bars each.
-- ``stale``: a fifth of the bars repeat the bar before.
+- ``stale``: a fifth of the bars repeat the previous bar.
 """
 
 
 def stressed(bars: TaskBars, name: str, seed: int = 0) -> TaskBars:
-    """Return bars under one of the :data:`STRESSES`. All assets have the stress at the same bars."""
+    """Return bars under one of the :data:`STRESSES`.
+
+    The stress affects all assets at the same bars.
+    """
     feeds = {}
     for asset, feed in bars.feeds.items():
         stressed_feed = {field: np.array(values) for field, values in feed.items()}
@@ -212,22 +225,26 @@ def stressed(bars: TaskBars, name: str, seed: int = 0) -> TaskBars:
 
 
 ROOM = 1e-6
-"""The most that rounding may add to an exposure."""
+"""Largest rounding error of an exposure."""
 
 
 Severity = Literal["minor", "major", "critical"]
 MINOR: Final = 0.05
 MAJOR: Final = 0.25
-"""The largest minor and the largest major breach, as a share of equity beyond the limit. Larger is critical."""
+"""The largest minor and the largest major breach, as a share of equity beyond the limit.
+
+A larger breach is critical.
+"""
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A broken constraint (section 4.4.2 of the paper).
 
-    - ``bars`` counts the bars on which it was broken. ``first`` is the first of them, and ``time`` its time.
-    - ``worst`` is the largest excess over the limit, as a share of equity. For trades per bar it is the excess over
-      the limit, divided by the limit. ``severity`` follows from it.
-    - ``logged`` counts the bars on which the submission's own risk check failed.
+    - ``bars`` is the number of bars with a breach. ``first`` is the first such bar, and ``time``
+      its time.
+    - ``worst`` is the largest excess over the limit, as a share of equity. For trades per bar it is
+      the excess divided by the limit. It determines ``severity``.
+    - ``logged`` is the number of bars on which the submission's risk check failed.
     """
 
     constraint: str
@@ -240,7 +257,10 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Discipline(msgspec.Struct, frozen=True, kw_only=True):
-    """The breaches in one regime, and its number of decision bars. ``failed`` says why it did not run there."""
+    """The breaches in one regime, and its number of decision bars.
+
+    ``failed`` is the reason if the submission did not run.
+    """
 
     regime: str
     decisions: int
@@ -249,7 +269,7 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The share of decision bars with a breach; 1 if the submission did not run."""
+        """The share of decision bars with a breach. It is 1 if the submission did not run."""
         if self.failed:
             return 1.0
         if not self.decisions:
@@ -266,7 +286,7 @@ def examine(
 ) -> Discipline:
     """Return the breaches of a run.
 
-    Only bars with decisions count, because exposure may drift with prices in between.
+    Only bars with decisions count, because exposure may drift with prices between decisions.
     """
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text
@@ -306,7 +326,7 @@ def _severity(excess: float) -> Severity:
 def broken_bars(
     run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> dict[str, tuple[Ints, Floats]]:
-    """Return the bars on which each constraint was broken, and the excess over the limit on each."""
+    """Return the bars with a breach of each constraint, and the excess over the limit on each."""
     assert run.account is not None and run.decisions is not None and run.trades is not None
     closes = closes_of(market_columns(bars, legs), legs)
     rows = np.unique(run.decisions.row)
@@ -316,7 +336,7 @@ def broken_bars(
     gross = np.abs(np.nan_to_num(share, nan=0.0, posinf=1e9, neginf=-1e9)).sum(axis=0)
     placed, counts = np.unique(run.trades.row, return_counts=True)
     most = max(constraints.max_trades_per_bar, 1)
-    # Each constraint has its bars, the excess on each, and the excess that rounding may cause.
+    # For each constraint: its bars, the excess on each bar, and the largest rounding error.
     limits: list[tuple[str, Ints, Floats, float]] = [
         ("max_exposure", rows, gross - constraints.max_exposure, ROOM),
         ("max_trades_per_bar", placed, (counts - constraints.max_trades_per_bar) / most, 0.0),
@@ -337,7 +357,9 @@ def broken_bars(
 
 
 def discipline(regimes: Mapping[str, Discipline]) -> Measure:
-    """Return D2, 0 to 10: half for ordinary times, half for the mean of the stress regimes."""
+    """Return D2, 0 to 10. Half is for ordinary times, and half for the mean of the stress
+    regimes.
+    """
     if "normal" not in regimes:
         return not_scored("it was not run in ordinary times")
     stressed_rates = [1.0 - regime.rate for name, regime in regimes.items() if name != "normal"]
@@ -358,9 +380,9 @@ class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The results of the test year at one cost level (B.7 of the paper).
 
     - ``sharpe`` is None if the returns do not vary.
-    - ``per_turnover`` is the return over the turnover; None without trades.
-    - ``break_even_turnover`` is how often per year the capital could be traded before this cost consumes the return
-      before costs; None if there is no such return.
+    - ``per_turnover`` is the return divided by the turnover, or None without trades.
+    - ``break_even_turnover`` is the turnover per year at which this cost consumes the return before
+      costs. It is None if there is no such return.
     """
 
     cost_bp: float
@@ -372,13 +394,15 @@ class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
-    """The test year of one submission.
+    """The results of one submission in the test year.
 
     - ``turnover`` is the traded value per year over the starting capital, without costs.
-    - ``break_even_bp`` is the cost at which the year earns nothing. It is not scored if the year never earns.
-    - ``deflated`` is the probability that the true Sharpe ratio beats the best of that many worthless trials.
-    - ``excess`` is the return of the year minus that of buy and hold. ``daily`` are the returns of its sessions. Both
-      are at the middle cost level.
+    - ``break_even_bp`` is the cost at which the year's return is zero. It is not scored if the
+      return is never positive.
+    - ``deflated`` is the probability that the true Sharpe ratio exceeds the best of ``trials``
+      worthless trials.
+    - ``excess`` is the return of the year minus the return of buy and hold. ``daily`` are the
+      returns of its sessions. Both are at the middle cost level.
     """
 
     costs: tuple[CostPoint, ...]
@@ -392,7 +416,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cohort(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of several submissions for one strategy together: PBO, and the p-value of SPA."""
+    """Joint results of several submissions for one strategy: PBO, and the p-value of SPA."""
 
     pbo: Measure
     spa_p: Measure
@@ -400,7 +424,10 @@ class Cohort(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def daily_curve(curve: Floats, session: Floats | None) -> Floats:
-    """Return equity at the start and at each session's end. Without ``session`` every bar is a session."""
+    """Return equity at the start and at each session's end.
+
+    Without ``session`` every bar is a session.
+    """
     if session is None:
         return np.concatenate(([1.0], curve))
     ends = np.flatnonzero(np.diff(session, append=session[-1] + 1))
@@ -410,10 +437,11 @@ def daily_curve(curve: Floats, session: Floats | None) -> Floats:
 def robustness(
     decisions: DecisionList, closes: Floats, session: Floats | None, *, trials: int, year: int = 252
 ) -> Robustness:
-    """Return the test year of decisions on closes with shape (legs, bars).
+    """Return the results in the test year of decisions on closes with shape (legs, bars).
 
-    ``trials`` is how many submissions and iterations were scored on this split. Their annual Sharpe ratios are
-    assumed to vary as much as the estimate of one ratio does. ``year`` is the number of sessions per year.
+    ``trials`` is the number of submissions and iterations scored on this split. The variance of
+    their annual Sharpe ratios is assumed to equal the sampling variance of one ratio. ``year`` is
+    the number of sessions per year.
     """
     from tradeassay_bench.account.compiled.shares import price_decisions
 
@@ -494,7 +522,7 @@ def robustness(
 def cohort(names: Sequence[str], returns: Floats, benchmark: Floats) -> Cohort:
     """Return PBO and SPA over the daily returns of submissions, with shape (sessions, submissions).
 
-    Both are not scored for a single submission.
+    Neither is scored for a single submission.
     """
     if returns.shape[1] < 2:
         alone = not_scored("one submission cannot be overfitted among itself")
@@ -519,7 +547,8 @@ def fidelity(
 ) -> Measure:
     """Return D1, 0 to 10: half from the micro-scenarios, half from the test data.
 
-    ``expected`` are the frozen decisions on the test data. A scenario that could not run counts as no agreement.
+    ``expected`` are the frozen decisions on the test data. A scenario that could not run has an
+    agreement of 0.
     """
     if scored is None or scored.decisions is None or expected is None:
         return not_scored("it could not be run on the test data")
@@ -537,9 +566,11 @@ def fidelity(
 
 
 def agreement(left: DecisionList, right: DecisionList) -> tuple[float, int]:
-    """Return the share of equal decisions (bar, leg and size), and the number of decisions of either side.
+    """Return the share of equal decisions, and the number of decisions in either list.
 
-    The share is 1 if neither side decided anything.
+    Decisions are equal if bar, leg and size are equal. A decision in both lists counts once.
+
+    The share is 1 if neither list has a decision.
     """
     left_sizes, right_sizes = _sizes(left), _sizes(right)
     shared = left_sizes.keys() & right_sizes.keys()
@@ -555,7 +586,7 @@ def _sizes(decisions: DecisionList) -> dict[tuple[int, int], float]:
 
 
 WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25}
-"""The weight of each gate in D3. The weights are ours, close to the paper's."""
+"""The weight of each gate in D3. The weights are this project's, and close to the paper's."""
 
 
 CAP: Final = 5.0
@@ -565,13 +596,13 @@ CAP: Final = 5.0
 def reliability(report: GateReport) -> Measure:
     """Return D3, 0 to 10.
 
-    The audit counts by its complete cells and traceable trades, and false claims cost at least half of it. A gate
-    that could not run counts as failed.
+    The audit is scored by its complete cells and traceable trades. False claims cost at least half
+    of that score. A gate that could not run counts as failed.
     """
     if not report.gate("parse").passed:
         return not_scored("it could not be parsed")
     audit = report.gate("audit")
-    share = float(audit.passed)  # stays if there was no trade to follow
+    share = float(audit.passed)  # This value remains if there was no trade to follow.
     known = {
         name: value for name, value in audit.measures.items() if isinstance(value, float | int)
     }
@@ -586,11 +617,16 @@ def reliability(report: GateReport) -> Measure:
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
 TARGET = 8.5
-"""The score that D1 to D3 must reach for the iterations to stop: the paper's 0.85, on a scale of 10."""
+"""The score that D1 to D3 must reach for the iterations to stop: the paper's 0.85, on a scale of
+10.
+"""
 
 
 class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to score submissions. ``trials`` is how many submissions and iterations are scored on the split."""
+    """How to score submissions.
+
+    ``trials`` is the number of submissions and iterations on the split.
+    """
 
     gates: GateConfig = GateConfig()
     trials: int = 1
@@ -601,12 +637,15 @@ class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WINDOW: Final = 10
-"""Bars of one of the paper's out-of-sample tests (section 5.4)."""
+"""Number of bars in each of the paper's out-of-sample tests (section 5.4)."""
 WINDOWS: Final = 5
 
 
 class Windows(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a valid submission also runs on short pieces of the test data. ``failures`` say where it did not."""
+    """The runs of a valid submission on short pieces of the test data.
+
+    ``failures`` describe the pieces on which it did not run.
+    """
 
     tests: int
     passed: int
@@ -617,8 +656,9 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of a submission.
 
     - ``corrected`` holds the measured dimensions.
-    - ``paper`` holds the dimensions of the printed formulas. D1 and D2 need the marks of peers.
-    - ``overall`` is the mean of the four measured dimensions. It is not scored if one of them is not.
+    - ``paper`` holds the dimensions of the published formulas. D1 and D2 need the marks of peers.
+    - ``overall`` is the mean of the four measured dimensions. It is not scored if a dimension is
+      not scored.
     - ``windows`` is set for valid submissions.
     """
 
@@ -643,7 +683,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
         return all((self.corrected[name].value or 0.0) >= TARGET for name in DIMENSIONS[:3])
 
     def named(self, submission: str) -> Scorecard:
-        """Return this scorecard under the name of a submission."""
+        """Return a copy of this scorecard with the name of a submission."""
         gates = msgspec.structs.replace(self.gates, submission=submission)
         return msgspec.structs.replace(self, submission=submission, gates=gates)
 
@@ -655,7 +695,10 @@ def score_gated(
     gated: Gated,
     config: ScoreConfig,
 ) -> Scorecard:
-    """Score a submission from the runs of its gates. The paper's D1 and D2 stay unmarked until peers mark them."""
+    """Score a submission from the runs of its gates.
+
+    The paper's D1 and D2 stay empty until peers mark them.
+    """
     report = gated.report
     runner = runner_of(submission, spec, executor, config.gates)
     regimes = _regimes(spec, runner, gated, config)
@@ -704,7 +747,7 @@ def score_gated(
 
 
 def overall(scores: Mapping[str, Measure]) -> Measure:
-    """Return the mean of the four dimensions. It is not scored if one of them is not."""
+    """Return the mean of the four dimensions. It is not scored if a dimension is not scored."""
     values = [scores[name].value for name in DIMENSIONS]
     known = [value for value in values if value is not None]
     if len(known) < len(DIMENSIONS):
@@ -759,7 +802,7 @@ def _windows(
 def _year(
     spec: StrategySpec, gated: Gated, config: ScoreConfig
 ) -> tuple[Robustness | None, str | None]:
-    """Return the test year of a submission, or None and the reason."""
+    """Return the results of a submission in the test year, or None and the reason."""
     run = gated.scored
     if run is None or run.decisions is None or run.account is None:
         return None, "it could not be run on the test year"

@@ -1,10 +1,10 @@
 """Read submissions, and run them in a sandbox.
 
 A submission is a strategy card and the source of a class ``TradingStrategy``. Its method
-``run(market_data, initial_capital)`` gets a dict of pandas frames by leg, indexed by ``time``, with the columns
-``open``, ``high``, ``low``, ``close``, ``volume`` and ``session_last``. It returns a trade log and an audit log. The
-host turns times into bars and names into legs. Everything else in the logs is a claim, and the host computes the
-account itself.
+``run(market_data, initial_capital)`` gets a dict of pandas frames by leg, indexed by ``time``, with
+the columns ``open``, ``high``, ``low``, ``close``, ``volume`` and ``session_last``. It returns a
+trade log and an audit log. The host maps times to bars and names to legs. All other values in the
+logs are claims, and the host computes the account itself.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4000)]
 
 
 class CardConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the strategy says it will never do. The names are those of the frozen semantics."""
+    """The limits that the strategy promises to respect, named as in the frozen semantics."""
 
     max_exposure: float
     max_trades_per_bar: int
@@ -69,10 +69,12 @@ class CardConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class StrategyCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A strategy as its author understood it. ``strategy`` and ``version`` name the frozen semantics. The four
-    texts are the core logic: they are compared between iterations after blanks are normalised. ``parameters`` and
-    ``constraints`` have the names of the frozen semantics; ``legs`` are the assets it trades or watches. ``notes``
-    are for people and compared by nobody.
+    """A strategy as its author understood it.
+
+    ``strategy`` and ``version`` name the frozen semantics. The four texts are the core logic. They
+    are compared between iterations with normalised white space. ``parameters`` and ``constraints``
+    use the names of the frozen semantics. ``legs`` are the assets that the strategy trades or
+    watches. ``notes`` are for people and are not compared.
     """
 
     strategy: str
@@ -114,7 +116,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         return sha256_bytes(f"{self.card}\0{self.source}".encode("utf-8", "surrogatepass"))
 
     def read_card(self) -> StrategyCard:
-        """Return the card. Raises :class:`UserError` with the place that does not fit the schema."""
+        """Return the card. Raises :class:`UserError` with the location of the schema error."""
         try:
             check_depth(self.card)
             return msgspec.json.decode(self.card, type=StrategyCard)
@@ -129,8 +131,8 @@ _JSON_TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 def check_depth(card: str) -> None:
     """Raise RecursionError for JSON that is nested too deeply.
 
-    The limit is our own, because interpreters differ: CPython 3.11 stops near 1,000 levels, later versions at up to
-    10,000.
+    The limit is fixed here because interpreters differ. CPython 3.11 stops near 1,000 levels, and
+    later versions at up to 10,000.
     """
     level = 0
     for sign in re.findall(r"[\[\]{}]", _JSON_TEXT.sub("", card)):
@@ -145,7 +147,10 @@ def card_schema() -> bytes:
 
 
 def read_submission(folder: Path, name: str = "") -> Submission:
-    """Return the submission in a folder. Raises :class:`UserError` if a file is missing or not text."""
+    """Return the submission in a folder.
+
+    Raises :class:`UserError` if a file is missing or not text.
+    """
     texts = {}
     for file in (CODE, CARD):
         try:
@@ -169,7 +174,7 @@ def write_submission(submission: Submission, folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """A short price path that was chosen by hand, and the expected decisions on it, one for each trade."""
+    """A short, hand-chosen price path, and the expected decisions on it, one for each trade."""
 
     name: str
     what: str
@@ -198,7 +203,7 @@ class StrategySpec:
     def frozen_decisions(self, bars: TaskBars) -> DecisionList:
         """Return the decisions of the frozen semantics on bars.
 
-        They are computed once, because an examination needs them four times for one year.
+        They are cached, because an examination needs them four times for one year.
         """
         known = _FROZEN.setdefault(bars, {})
         if self not in known:
@@ -207,7 +212,10 @@ class StrategySpec:
         return known[self]
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
-        """Return synthetic bars by days, or by quarter hours for a strategy on minutes, to cover enough sessions."""
+        """Return synthetic daily bars, or quarter-hour bars for a strategy on minutes.
+
+        The longer interval covers enough sessions with ``rows`` bars.
+        """
         timeframe: Timeframe = "1d" if "1d" in self.semantics.inputs.timeframes else "15m"
         count = len(self.semantics.inputs.legs)
         market = {1: "us", 2: "pairs"}.get(count, "trend")
@@ -215,7 +223,10 @@ class StrategySpec:
 
 
 _FROZEN: Final[WeakKeyDictionary[TaskBars, dict[StrategySpec, DecisionList]]] = WeakKeyDictionary()
-"""Frozen decisions by bars. The keys are weak, so that decisions do not keep a year of minutes in memory."""
+"""Cache of frozen decisions by bars.
+
+The keys are weak, so the cache does not keep a year of minute bars in memory.
+"""
 
 
 Texts = NDArray[np.object_]
@@ -236,15 +247,15 @@ _SHOWN: Final = 60
 
 
 class BadLog(ValueError):
-    """A log that cannot be read as trades. The text names the row and the reason."""
+    """Raised for a log that cannot be read as trades. The message names the row and the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TradeLog:
     """Trades in the order of their bars.
 
-    The host uses ``row``, ``leg``, ``quantity`` (signed) and ``signal``. ``price``, ``pnl`` and ``equity`` are claims
-    of the submission, and NaN if it claims nothing.
+    The host uses ``row``, ``leg``, ``quantity`` (signed) and ``signal``. ``price``, ``pnl`` and
+    ``equity`` are claims of the submission, or NaN without a claim.
     """
 
     row: Ints
@@ -269,7 +280,10 @@ class TradeLog:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditLog:
-    """The rows of an audit log. ``row`` is -1 for a time that is not a bar's, ``leg`` for an unknown symbol."""
+    """The rows of an audit log.
+
+    ``row`` is -1 for a time that matches no bar, and ``leg`` is -1 for an unknown symbol.
+    """
 
     row: Ints
     leg: Ints
@@ -311,7 +325,10 @@ def _log(
     times: NDArray[Any],
     legs: Sequence[str],
 ) -> tuple[dict[str, NDArray[Any]], Ints, Ints]:
-    """Return the columns of a log, and the bar and the leg of every row, or -1 for an unknown one."""
+    """Return the columns of a log, and the bar and the leg of every row.
+
+    Unknown bars and legs are -1.
+    """
     table = {name: columns[f"{log}/{name}"] for name in names if f"{log}/{name}" in columns}
     kinds = {"time": "M", "quantity": "f", "price": "f", "pnl": "f", "equity": "f", "value": "f"}
     if len(table) != len(names) or len({len(values) for values in table.values()}) != 1:
@@ -329,7 +346,9 @@ def _log(
 
 
 HARNESS: Final = "tradeassay_programs.code.systrade_child"
-"""The harness that ``SandboxConfig(harnesses=...)`` must name for an executor that runs submissions."""
+"""The harness that ``SandboxConfig(harnesses=...)`` must name for an executor that runs
+submissions.
+"""
 
 LIMITS: Final = JobLimits(cpu_s=60, wall_s=120.0, memory_mb=2048)
 CAPITAL: Final = 100_000.0
@@ -339,10 +358,10 @@ CAPITAL: Final = 100_000.0
 class SubmissionRun:
     """The outcome of one run. With a ``failure`` there are no logs.
 
-    - ``line`` is the line of ``strategy.py`` in the submission's own traceback, if there is one.
-    - ``decisions`` are the trades as shares of equity, as the host reads them.
-    - ``account`` is the account that follows from the trades.
-    - ``share`` is the share of the account that each trade leaves in its leg.
+    - ``line`` is the line of ``strategy.py`` in the submission's traceback, if present.
+    - ``decisions`` are the trades as shares of equity, computed by the host.
+    - ``account`` is the account that results from the trades.
+    - ``share`` is each leg's share of the account after each trade.
     """
 
     cpu_s: float
@@ -362,12 +381,12 @@ class SubmissionRun:
 
     @property
     def outcome(self) -> Trace | RunFailure:
-        """The trades in the form of the look-ahead check, or why there are none."""
+        """The trades in the form of the look-ahead check, or the failure."""
         if self.failure is not None:
             return self.failure
         assert self.trades is not None
         fields = {name: getattr(self.trades, name) for name in ("leg", "quantity", "signal")}
-        # An answer of a fed child has no processor time of its own.
+        # The processor time of a fed child is not split by answer.
         return Trace(
             rows=self.trades.row, fields=fields, cpu_s=self.cpu_s or None, share=self.share
         )
@@ -381,8 +400,8 @@ def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
 def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the columns of bars under the names of the legs.
 
-    The column ``session_last`` marks the last bar of a day. It comes from the timetable, so that code need not look
-    at the next bar to know it. Raises UserError for bars of fewer assets than legs.
+    The column ``session_last`` marks the last bar of a day. It is taken from the timetable, so code
+    need not look at the next bar to find it. Raises UserError for bars with fewer assets than legs.
     """
     if len(bars.assets) < len(legs):
         hint = f"give bars of at least {len(legs)} assets"
@@ -398,9 +417,10 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
-    """Another environment for a run: a seed, a time zone, and a clock moved by ``days``.
+    """A different environment for a run: a seed, a time zone, and a clock moved by ``days``.
 
-    ``hashing`` uses the second executor of a :class:`TwinExecutor`, whose processes hash texts with another seed.
+    ``hashing`` uses the second executor of a :class:`TwinExecutor`, whose processes use another
+    hash seed.
     """
 
     seed: int
@@ -421,7 +441,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TwinExecutor:
-    """An executor with a second one, whose processes hash texts with another seed.
+    """An executor with a second executor whose processes use another hash seed.
 
     The second executor is opened when it is first needed.
     """
@@ -460,7 +480,7 @@ class Spent:
     cpu_s: float = 0.0
 
     def add(self, result: JobResult) -> JobResult:
-        """Count a run and return its result."""
+        """Count a run, and return its result."""
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
         return result
@@ -468,9 +488,12 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRunner:
-    """Runs the source of a submission on columns of :func:`market_columns`, in a fresh child each time.
+    """Runs the source of a submission on market columns, in a fresh child each time.
 
-    ``trust`` is ``reference`` only for sources that the project ships. These may run inside the process.
+    The columns are made by :func:`market_columns`.
+
+    ``trust`` is ``reference`` only for sources that the project ships. Such sources may run inside
+    this process.
     """
 
     executor: JobExecutor
@@ -482,7 +505,7 @@ class SubmissionRunner:
     spent: Spent = field(default_factory=Spent)
 
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
-        """Run on one table in other environments. The runs hold trades and no audit log."""
+        """Run on one table in different environments. The runs hold trades and no audit log."""
         runs = []
         for variation in variations:
             twin = getattr(self.executor, "twin", None) if variation.hashing else None
@@ -510,10 +533,12 @@ class SubmissionRunner:
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterable[Trace | RunFailure]:
-        """Run at every bar with a false bar behind it, in one child that never holds a true bar before its turn.
+        """Run at every bar followed by a false bar, in one child.
 
-        The child stops after an outcome that is ``enough``. A second look at some ``rows`` belongs to the first look
-        and is not counted as a run.
+        The child never receives a true bar early.
+
+        The child stops after an outcome for which ``enough`` is true. ``rows`` selects bars for a
+        second look, which belongs to the first look and is not counted as a run.
         """
         if self.trust == "reference":
             return map(self.run, with_false_bars(columns, false, rows))
@@ -526,7 +551,7 @@ class SubmissionRunner:
             both["asked\0"] = np.isin(np.arange(last), rows)
         form = frame_format(both)
 
-        # Equal answers are read once: on most bars there is no trade.
+        # Equal answers are parsed once, because most bars have no trade.
         @cache
         def read(payload: bytes) -> Trace | RunFailure:
             try:
@@ -595,10 +620,10 @@ class SubmissionRunner:
         *,
         only_trades: bool = False,
     ) -> SubmissionRun:
-        """Read the logs of a run and compute the account.
+        """Read the logs of a run, and compute the account.
 
-        The look-ahead check runs on every bar, so it reads ``only_trades``: no decisions, and no audit log even if
-        one came back.
+        The look-ahead check runs on every bar, so it sets ``only_trades`` and skips the decisions
+        and the audit log.
         """
         legs = self.semantics.inputs.legs
         times = columns[f"{legs[0]}/time"]
@@ -616,7 +641,7 @@ class SubmissionRunner:
         account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
-        # Rounding keeps the last digits of a division from counting as another decision.
+        # Rounding prevents the last digits of a division from creating a different decision.
         share = np.round(np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0), 9)
         signals = [rule.signal for rule in self.semantics.rules]
         return SubmissionRun(
@@ -638,17 +663,20 @@ def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
 def decisions_of(
     trades: TradeLog, account: TradedAccount, closes: Floats, signals: Sequence[str]
 ) -> DecisionList:
-    """Return trades as wanted shares of equity, one for each bar and leg. ``signals`` name the rules in order."""
+    """Return trades as target shares of equity, one for each bar and leg.
+
+    ``signals`` name the rules in order.
+    """
     bars = closes.shape[1]
     keys = trades.row * closes.shape[0] + trades.leg
-    # A leg's last trade on a bar decides. np.unique returns the first of the reversed keys.
+    # The last trade of a leg on a bar decides. np.unique returns the first of the reversed keys.
     unique, reverse = np.unique(keys[::-1], return_index=True)
     last = len(trades) - 1 - reverse
     row, leg = unique // max(closes.shape[0], 1), unique % max(closes.shape[0], 1)
     equity = account.equity[np.minimum(row, max(bars - 1, 0))] if len(trades) else np.zeros(0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(equity > 0.0, account.held[leg, row] * closes[leg, row] / equity, 0.0)
-    # Of two rules with the same signal the first counts.
+    # If two rules share a signal, the first rule counts.
     numbers = {name: signals.index(name) for name in signals}
     signal = np.array(
         [numbers.get(str(trades.signal[number]), -1) for number in last], dtype=np.int64

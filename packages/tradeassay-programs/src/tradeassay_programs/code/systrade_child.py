@@ -1,4 +1,4 @@
-"""The harness of a submission: runs in the sandbox's child. Nothing it sends is trusted."""
+"""The harness of a submission. It runs in the sandbox's child, and its output is not trusted."""
 
 import datetime
 import os
@@ -19,7 +19,7 @@ _LOGS: Final = {
     "trade": (("symbol", "side", "signal", "order_id"), ("quantity", "price", "pnl", "equity")),
     "audit": (("kind", "id", "parent", "symbol"), ("value",)),
 }
-"""The columns of texts and of numbers that each log has beside its times."""
+"""The text columns and the number columns of each log, in addition to its times."""
 _LONGEST: Final = 200
 _STAMP: Final = np.dtype("M8[ns]")
 
@@ -35,7 +35,10 @@ def run(
 
 
 def pretend(zone: str, later_s: float) -> None:
-    """Move the clock and time zone that Python code sees (not C), in the child, before the strategy starts."""
+    """Change the clock and time zone that Python code sees, before the strategy starts.
+
+    C code still sees the true clock.
+    """
     os.environ["TZ"] = zone
     time.tzset()
     now, now_ns, local, utc = time.time, time.time_ns, time.localtime, time.gmtime
@@ -77,8 +80,10 @@ def pretend(zone: str, later_s: float) -> None:
 def replay(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Take bars one at a time, each with a false bar behind it, and answer with the trades on all so far and the
-    false one. The child never holds a bar that it has not answered for, so no answer can depend on a later one.
+    """Take bars one at a time, each followed by a false bar, and answer with the trades.
+
+    The trades are on all bars so far and the false bar. The child never holds a bar beyond the
+    first unanswered bar, so no answer can depend on a later bar.
     """
     row = struct.Struct(str(params["format"]))
     letters = str(params["format"])[1:]
@@ -100,8 +105,10 @@ def replay(
 
 
 class GrowingFrames:
-    """Bars by name (``X/close``) to which one is added at a time, and the frames of the first of them. Building
-    frames from their columns takes a third of a replay, so the numbers of a leg are kept in one block.
+    """Bars by name (``X/close``) that grow by one bar at a time, and frames of the first rows.
+
+    Building frames from their columns takes a third of a replay, so the numbers of a leg are kept
+    in one block.
     """
 
     def __init__(self, names: Sequence[str], kinds: str, size: int) -> None:
@@ -135,7 +142,7 @@ class GrowingFrames:
             self._columns = {name: np.empty(size, types[kind[name]]) for name in names}
 
     def put(self, row: int, values: Sequence[Any]) -> None:
-        """Set the bar of a row; without values it stays as it is."""
+        """Set the bar of a row. An empty sequence leaves it unchanged."""
         for name, value in zip(self._names, values, strict=False):
             self._columns[name][row] = value
 
@@ -179,7 +186,7 @@ def _called(module: ModuleType, market: Any, capital: float) -> tuple[Any, Any]:
 
 
 def log_columns(kind: Literal["trade", "audit"], log: Any) -> dict[str, Any]:
-    """Return a log that a strategy returned as columns ``trade/time`` and so on."""
+    """Return a strategy's log as columns named ``trade/time``, ``trade/side``, etc."""
     rows, (texts, numbers) = _table(log, f"{kind}_log"), _LOGS[kind]
     values = rows("time")
     try:
@@ -207,7 +214,10 @@ def log_columns(kind: Literal["trade", "audit"], log: Any) -> dict[str, Any]:
 
 
 def _table(log: Any, name: str) -> Any:
-    """Return a function from a column's name to its values; a missing column is a column of None."""
+    """Return a function from a column's name to its values.
+
+    A missing column is filled with None.
+    """
     if isinstance(log, pd.DataFrame):
         frame: Any = (
             log.reset_index() if "time" not in log.columns and log.index.name == "time" else log
@@ -229,5 +239,5 @@ def _text(value: Any) -> str | None:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):  # None among them
+    except (TypeError, ValueError):  # The values contain None.
         return float("nan")

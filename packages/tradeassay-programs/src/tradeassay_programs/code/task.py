@@ -1,4 +1,4 @@
-"""Define code tasks: what a strategy must do, in words, and how to check whether it does."""
+"""Define code tasks: the strategy's rules in words, and the checks of a program."""
 
 import re
 from typing import Literal, get_args
@@ -52,14 +52,18 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of tasks and their parts. It takes keyword arguments only and refuses unknown keys."""
+    """The base of tasks and their parts.
+
+    It takes keyword arguments only and refuses unknown keys.
+    """
 
 
 class Expectations(_Part, frozen=True, kw_only=True):
-    """Expectations of a task that can be checked on the orders and trades of a run.
+    """Expectations of a task for the orders and trades of a run.
 
-    ``max_open_positions`` counts assets held at the same time. ``max_holding_bars`` counts the bars from a trade's
-    entry fill to its exit fill. ``indicators`` are advice to the language judge: names to look for in the source.
+    ``max_open_positions`` is the limit on assets held at the same time. ``max_holding_bars`` is the
+    limit on bars from a trade's entry fill to its exit fill. ``indicators`` are names that the
+    language judge looks for in the source.
     """
 
     min_trades: int = 1
@@ -79,7 +83,7 @@ class Expectations(_Part, frozen=True, kw_only=True):
 
 
 class Decoy(_Part, frozen=True, kw_only=True):
-    """A program that must not pass: the kind of its error, and the stage at which it must fail."""
+    """A program that must not pass: the kind of its error, and the stage that must reject it."""
 
     name: str
     kind: DecoyKind
@@ -88,7 +92,7 @@ class Decoy(_Part, frozen=True, kw_only=True):
 
 
 class FrameVariant(_Part, frozen=True, kw_only=True):
-    """The variant of a task for vectorised signals on a frame: both wordings, a reference and decoys."""
+    """The variant of a task for signals on a frame: both wordings, a reference and decoys."""
 
     formal: str
     conversational: str
@@ -97,9 +101,9 @@ class FrameVariant(_Part, frozen=True, kw_only=True):
 
 
 class CannotMatter(_Part, frozen=True, kw_only=True):
-    """A constant or branch of a reference that changes no decision on any market, and why.
+    """A constant or branch of a reference that changes no decision on any market, and the reason.
 
-    ``change`` and ``line`` are those of :class:`tradeassay_programs.code.judges.markets.Mutant`.
+    ``change`` and ``line`` are defined in :class:`tradeassay_programs.code.judges.markets.Mutant`.
     """
 
     change: str
@@ -111,12 +115,12 @@ class CannotMatter(_Part, frozen=True, kw_only=True):
 class CodeTask(_Part, frozen=True, kw_only=True):
     """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``.
 
-    - ``market`` is a key of :data:`tradeassay_programs.code.bars.MARKETS`. The home market of the task is this market
-      with seed 1.
+    - ``market`` is a key of :data:`tradeassay_programs.code.bars.MARKETS`. The home market of the
+      task is this market with seed 1.
     - ``symbol`` is the symbol that a public file tells its user to download.
-    - ``lacks`` names what an imported task comes without.
-    - ``cannot_matter`` names constants and branches of its references that change no decision on any market. Drawn
-      markets need not exercise them.
+    - ``lacks`` names the missing parts of an imported task.
+    - ``cannot_matter`` names constants and branches of its references that change no decision on
+      any market. Drawn markets need not exercise them.
     - ``agreement`` replaces the threshold of the behavioural judge for this task.
     """
 
@@ -165,11 +169,11 @@ class CodeTask(_Part, frozen=True, kw_only=True):
 
     @property
     def wordings(self) -> tuple[Wording, ...]:
-        """The wordings that the task has."""
+        """The available wordings of the task."""
         return WORDINGS if self.conversational.strip() else ("formal",)
 
     def text(self, wording: Wording, framework: Framework = "backtrader") -> str | None:
-        """Return the wording for a framework; None if the task does not have it."""
+        """Return the wording for a framework, or None if the task does not have it."""
         part: CodeTask | FrameVariant | None = self if framework == "backtrader" else self.frame
         if part is None:
             return None

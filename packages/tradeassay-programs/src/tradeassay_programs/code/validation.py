@@ -1,6 +1,8 @@
-"""Validate tasks without a model: every gold solution must pass, and every decoy must fail at its stage.
+"""Validate tasks without a model.
 
-The right verdict on these programs is known, so they also measure how often a judge is wrong.
+Every gold solution must pass, and every decoy must fail at its stage.
+
+The correct verdict on these programs is known, so they also measure the error rates of a judge.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +30,10 @@ from tradeassay_programs.sandbox import JobExecutor
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's verdict on a program with a known answer: a gold solution if ``right``, otherwise a decoy."""
+    """A judge's verdict on a program with a known answer.
+
+    With ``right`` the program is a gold solution, otherwise a decoy.
+    """
 
     program: str
     right: bool
@@ -36,10 +41,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a judge is wrong.
+    """The error rates of a judge.
 
-    ``false_rejects`` is a rate over gold solutions, and ``false_accepts`` over decoys. Both count only programs with
-    a verdict; ``unscored`` counts the others. ``rejected_gold`` and ``accepted_decoys`` name the wrong verdicts.
+    ``false_rejects`` is a rate over gold solutions, and ``false_accepts`` over decoys. Both count
+    only programs with a verdict. ``unscored`` counts programs without a verdict. ``rejected_gold``
+    and ``accepted_decoys`` name the wrong verdicts.
     """
 
     judge: str
@@ -52,7 +58,10 @@ class JudgeErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> JudgeErrors:
-    """Return how often ``judge`` was wrong, with Wilson intervals. A rate over no programs is not scored."""
+    """Return the error rates of ``judge`` with Wilson intervals.
+
+    A rate over no programs is not scored.
+    """
     cases = list(judged)
     scored = [case for case in cases if case.verdict != "not_scored"]
     gold = [case for case in scored if case.right]
@@ -72,7 +81,7 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
 
 
 _REDRAWS = 7
-"""The most further home markets that a decoy gets to trade on."""
+"""Maximum number of extra home markets on which a decoy may trade."""
 
 _SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"
 
@@ -80,10 +89,10 @@ _TWINS = "each reference for frames is judged by the Backtrader reference of its
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to validate.
+    """Settings of a validation.
 
-    With ``thorough`` every program that gets that far gets the look-ahead check. Otherwise only gold solutions and
-    decoys that must fail there get it.
+    With ``thorough``, every program that reaches the look-ahead check gets it. Otherwise only gold
+    solutions and decoys that must fail this check get it.
     """
 
     thorough: bool = False
@@ -94,8 +103,8 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of one program: its expected and its actual outcome.
 
-    ``program`` is ``gold`` or the name of a decoy. ``redrawn`` counts the home markets on which a decoy made no trade
-    although it must fail at a later stage.
+    ``program`` is ``gold`` or the name of a decoy. ``redrawn`` counts the home markets on which a
+    decoy made no trade although it must fail at a later stage.
     """
 
     task: str
@@ -124,7 +133,10 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The agreement of a task's two references. ``accepted`` is the behavioural judge's verdict on it."""
+    """The agreement of a task's two references.
+
+    ``accepted`` is the behavioural judge's verdict on them.
+    """
 
     task: str
     agreement: float
@@ -132,10 +144,10 @@ class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All lines in the order of the tasks, and how often each judge was wrong.
+    """All lines in the order of the tasks, and the error rates of each judge.
 
-    ``twins`` are tasks with a reference in each framework. These are independent correct solutions, so a false reject
-    of the behavioural judge on them is meaningful.
+    ``twins`` are tasks with a reference in each framework. The references are independent correct
+    solutions, so a false reject by the behavioural judge on them is meaningful.
     """
 
     tasks: int
@@ -150,7 +162,7 @@ class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wrong(self) -> tuple[ProgramLine, ...]:
-        """The programs with another outcome than expected."""
+        """The programs whose outcome differs from the expected outcome."""
         return tuple(line for line in self.lines if not line.ok)
 
     @property
@@ -179,8 +191,8 @@ def validate(
 ) -> ValidationReport:
     """Evaluate the gold solution and the decoys of every task, in order.
 
-    ``tell`` is called with each line, from several threads. ``judge`` reads programs for Backtrader, and
-    ``frame_judge`` programs on frames.
+    ``tell`` is called with each line, from several threads. ``judge`` reads programs for
+    Backtrader, and ``frame_judge`` programs on frames.
     """
     config, chosen = config or ValidateConfig(), tuple(tasks)
     programs: list[_Program] = []
@@ -192,7 +204,7 @@ def validate(
         decoy, rules = program.decoy, config.rules
         leak = config.thorough or decoy is None or decoy.fails_at == "lookahead"
         rule = EvaluateConfig(decides="behaviour", leak=leak)
-        # A decoy that must fail at a later stage may find no occasion to trade on one drawn market.
+        # A decoy that must fail at a later stage may have no reason to trade on one drawn market.
         redraws = _REDRAWS if decoy is not None and decoy.fails_at in ("lookahead", "judge") else 0
         for redrawn in range(redraws + 1):
             if redrawn:
@@ -239,7 +251,7 @@ def validate(
 
 
 def _programs_of(task: CodeTask) -> list[_Program]:
-    """Return the gold solution and the decoys of a task, in every framework that it has."""
+    """Return the gold solution and the decoys of a task in all of its frameworks."""
     decoys_by_framework: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
     if task.frame is not None:
         decoys_by_framework["frame"] = task.frame.decoys
@@ -249,7 +261,7 @@ def _programs_of(task: CodeTask) -> list[_Program]:
         if gold:
             programs.append(_Program(task=task, framework=framework, source=gold, decoy=None))
         for decoy in decoys:
-            # Printed text is never read, so a program that prints a result is no decoy.
+            # Printed text is never read, so there is no decoy that prints a result.
             if decoy.kind != "printed-result":
                 programs.append(
                     _Program(task=task, framework=framework, source=decoy.source, decoy=decoy)
@@ -258,7 +270,7 @@ def _programs_of(task: CodeTask) -> list[_Program]:
 
 
 def join_reports(parts: Sequence[ValidationReport], judge: str | None) -> ValidationReport:
-    """Return one report of several, in order. ``judge`` names the language judge that was measured, if any."""
+    """Combine several reports in order. ``judge`` names the measured language judge, if any."""
     lines: list[ProgramLine] = []
     twins: list[TwinLine] = []
     for part in parts:
@@ -302,7 +314,7 @@ def _line(program: _Program, evaluation: Evaluation, *, redrawn: int) -> Program
 def _judges(
     lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: str | None
 ) -> tuple[JudgeErrors, ...]:
-    """Return the errors of the behavioural judge, and of the language judge if one was measured."""
+    """Return the errors of the behavioural judge, and of the language judge if it was measured."""
 
     def cases(judge: str) -> list[Judged]:
         judged = []

@@ -102,7 +102,7 @@ class TrustedCodeInProcess(JobExecutor):
 
 
 def _outcome(job: Job) -> dict[str, Any] | Failure:
-    """Run a job in this process; return its columns or its failure."""
+    """Run a job in this process, and return its columns or its failure."""
     code, parsed = parse(job.source, None)
     if code is None:
         return SyntaxFault(message=parsed.syntax, line=parsed.line)

@@ -398,7 +398,7 @@ _AS_IN_3_11: Final = tuple(
 A model sees the same text with every interpreter.
 """
 _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
-"""Since Python 3.12, looking up a slice in a mapping raises KeyError instead of TypeError."""
+"""Since Python 3.12, a slice used as a mapping key raises KeyError instead of TypeError."""
 
 
 _ATTEMPTS: Final[dict[str, type[NetworkAttempt | ProcessAttempt | FileAttempt]]] = {

@@ -1,4 +1,7 @@
-"""Define jobs: untrusted source, its rows, its limits, its result, and the executors that run it."""
+"""Define jobs and their executors.
+
+A job has untrusted source, its rows, its limits and its result.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
