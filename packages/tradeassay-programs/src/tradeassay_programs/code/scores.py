@@ -357,8 +357,9 @@ def broken_bars(
 
 
 def discipline(regimes: Mapping[str, Discipline]) -> Measure:
-    """Return D2, 0 to 10. Half is for ordinary times, and half for the mean of the stress
-    regimes.
+    """Return D2, 0 to 10.
+
+    Ordinary times count for half of it, and the mean of the stress regimes for the other half.
     """
     if "normal" not in regimes:
         return not_scored("it was not run in ordinary times")

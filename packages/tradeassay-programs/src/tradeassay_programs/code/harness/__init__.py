@@ -1,6 +1,6 @@
-"""What runs inside the sandbox's child: harnesses, and the forms in which decisions leave it.
+"""Harnesses that run inside the sandbox's child, and the wire formats of their decisions.
 
-Untrusted code shares their process and can reach everything they import. So nothing here may import what knows a
-later bar: generators of markets, tasks, judges, references. The zygote refuses to start when one of them is
-loaded.
+Untrusted code shares the harness's process and can reach every imported module. Modules in this
+package must therefore not import code that knows a later bar: market generators, tasks, judges and
+references. The zygote refuses to start if one of them is loaded.
 """

@@ -1,7 +1,10 @@
-"""The harnesses of a Backtrader job: run in the sandbox's child, they send the strategy's decisions home.
+"""Harnesses for Backtrader jobs.
 
-:func:`run` has all rows of the job; each line of a feed takes one copy of memory. :func:`run_fed` gets a bar only
-once the host has the orders for the bar before: there are no later ones anywhere in the process.
+They run in the sandbox's child and send the strategy's decisions to the host.
+
+:func:`run` has all rows of the job. Each line of a feed takes one copy in memory. :func:`run_fed`
+gets a bar only after the host has received the orders for the previous bar, so the process contains
+no later bar.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ _OCO_PLACE: Final = 8
 
 
 class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrader has no types
-    """Notes every order and every cancellation with the bar and the broker's turn it came in."""
+    """Records every order and cancellation with its bar and the broker's turn."""
 
     def __init__(self) -> None:
         self.record: dict[str, list[Any]] = {name: [] for name in (*INTEGERS, *FLOATS)}
@@ -86,7 +89,10 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         return super().submit(order, check=check)
 
     def cancel(self, order: Any, bracket: bool = False) -> Any:
-        """Note a cancellation that the strategy asked for (not one caused by another order), then carry it out."""
+        """Record a cancellation requested by the strategy, then carry it out.
+
+        A cancellation caused by another order is not recorded.
+        """
         if not bracket and order is not None:
             self._note({"action": ACTION_CANCEL, "ref": order.ref, "row": len(order.data) - 1})
         return super().cancel(order, bracket=bracket)
@@ -108,10 +114,10 @@ _FRAMES: Final = {
 
 
 class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types
-    """One asset's columns as a feed."""
+    """A data feed over the columns of one asset."""
 
     def preload(self) -> None:
-        """Fill every line, then go back to the start, as loading row by row would."""
+        """Fill every line, then rewind, with the same result as loading row by row."""
         columns = self.p.dataname
         rows = len(columns["close"])
         numbers = {"datetime": day_numbers(columns["time"]), "openinterest": np.full(rows, np.nan)}
@@ -122,27 +128,27 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
         self.home()
 
     def advance_peek(self) -> float:
-        """Return when the next bar is, for the framework's own loop; infinity after the last."""
+        """Return the time of the next bar for Backtrader's loop, or infinity after the last bar."""
         clock = self.lines.datetime
         if clock.lencount < len(clock.array) - clock.extension:
             return float(clock.array[clock._idx + 1])
         return float("inf")
 
     def advance(self, size: int = 1, datamaster: Any = None, ticks: bool = True) -> None:
-        """Move on. There are no ticks to be kept, and without a master nothing else to do."""
+        """Advance by ``size`` bars. Without a master feed there are no ticks to update."""
         if datamaster is None:
             self.lines.advance(size)
         else:
             super().advance(size, datamaster, ticks)
 
     def _tick_nullify(self) -> None:
-        """Do nothing: where a feed keeps no ticks the broker reads the bar itself, with the same numbers."""
+        """Do nothing. Without ticks, the broker reads the same numbers from the bar."""
 
     def _tick_fill(self, force: bool = False) -> None: ...
 
 
 _ORIGINAL: Final[list[Print]] = []
-"""What the framework is before any program runs; filled by :func:`warm_up`."""
+"""The state of Backtrader before any program runs. Filled by :func:`warm_up`."""
 
 
 _NAN: Final = float("nan")
@@ -172,7 +178,10 @@ def _play(
     params: Mapping[str, Any],
     **how: bool,
 ) -> dict[str, Any]:
-    """Run a strategy on feeds (a class and its arguments each); return its account and what there is to note."""
+    """Run a strategy on feeds, and return its account and notes.
+
+    Each feed is a class with its arguments.
+    """
     notes = changes(_ORIGINAL)
     broker.setcash(params["cash"])
     broker.setcommission(commission=params["commission"])
@@ -198,7 +207,10 @@ def _play(
 
 
 def find_strategy(module: ModuleType) -> type:
-    """The one strategy class of the module, base classes of its others not counted, or :class:`NoStrategy`."""
+    """Return the only strategy class of the module, ignoring base classes of its other strategies.
+
+    Raises :class:`NoStrategy` if there is not exactly one.
+    """
     own = [
         value
         for value in vars(module).values()
@@ -225,7 +237,10 @@ def add_sizer(cerebro: Any, kind: str, value: float) -> None:
 
 
 class _Line:
-    """The line to the host: one frame of doubles per bar (its time, then five prices per asset)."""
+    """The connection to the host.
+
+    Each frame holds one bar as doubles: its time, then five prices per asset.
+    """
 
     def __init__(self, broker: RecordingBroker, assets: int) -> None:
         self._row = struct.Struct(f"<{1 + len(PRICES) * assets}d")
@@ -242,7 +257,7 @@ class _Line:
         self.values = None if frame is None else self._row.unpack(frame)
         if (
             self.values and self.values[0] != self.values[0]
-        ):  # the end of a table, and another one follows
+        ):  # A NaN ends a table before the next one.
             answer()
             self.values, self._owed, self.more = None, False, True
 
@@ -259,19 +274,26 @@ class _Line:
 
 
 class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types
-    """One asset's bars as they come; the first asset's feed is the one that asks for the next."""
+    """A data feed of one asset's bars as they arrive.
+
+    The first asset's feed requests the next bar.
+    """
 
     params = (("line", None), ("place", 0))
 
     def start(self) -> None:
-        """Take hold of the lines once: a bar is seven values, and there are many bars."""
+        """Look up the lines once, because every bar writes seven values."""
         super().start()
         self._cells = [getattr(self.lines, name) for name in ("datetime", *PRICES, "openinterest")]
         self._line, self._place = self.p.line, self.p.place
         self._prices = slice(1 + len(PRICES) * self._place, 1 + len(PRICES) * (self._place + 1))
 
     def load(self) -> bool:
-        """Add a bar. No filters: a strategy comes too late to add one, as where bars are preloaded."""
+        """Append a bar.
+
+        No filters are applied, because a strategy starts too late to add a filter. The same is true
+        of preloaded bars.
+        """
         if not self._place:
             self._line.step()
         values = self._line.values
@@ -290,7 +312,7 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
 def run_fed(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run a strategy on the bars that come; where they are those of several tables, on each for itself."""
+    """Run a strategy on bars as they arrive. Each of several tables has a separate run."""
     labels = str(params["assets"]).split(",")
     found: list[dict[str, Any]] = []
     more = True
@@ -314,7 +336,7 @@ def run_fed(
 
 
 class _Rehearsal:
-    """Bars of no market, for :func:`warm_up`."""
+    """Artificial bars for :func:`warm_up`."""
 
     values: tuple[float, ...] | None = ()
     _day = 730_000.0
@@ -341,7 +363,7 @@ class _Rehearsed(bt.Strategy):  # type: ignore[misc]  # backtrader has no types
 
 
 def warm_up() -> None:
-    """Do once, in the zygote, what the child of every program would do for the first time."""
+    """Do the slow first-time work of a program's child once in the zygote."""
     watch_lines()
     params = {"cash": 1e5, "commission": 0.001, "timeframe": "1d", "sizing": "fixed", "size": 1.0}
     feeds = {"A": (FedFeed, {"line": _Rehearsal(), "place": 0})}

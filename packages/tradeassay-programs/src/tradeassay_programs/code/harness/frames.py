@@ -1,9 +1,10 @@
 """The harness of programs on frames, which are called more than once.
 
-Rows come in frames of several, each of which ends at the latest on the next row that the program is asked about;
-there it is called on all rows so far, and says its last target, or all. The child never holds a row after one
-that it still has to answer for, so no answer can depend on a later one. Once it holds all rows it may be called on
-those. Several tables come one after the other.
+A message carries several rows. It ends at the latest on the next row for which the host wants an
+answer. On such a row, the program is called on all rows so far, and the harness sends its last
+target or all targets. The child never holds a row beyond the first unanswered row, so no answer can
+depend on a later row. Once the child holds all rows, the program may be called on the whole table.
+Several tables are sent one after another.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from tradeassay_programs.sandbox.strategy import NoEntry, claim_of, columns_of, 
 
 ENTRY: Final = "signals"
 HEAD: Final = struct.Struct("<II")
-"""A frame's head: how many rows count, and whether the last is asked about (or they begin another table)."""
+"""A message's head: its number of rows, and flags (the last row needs an answer, a new table
+begins).
+"""
 ASKED: Final = 1
 NEW_TABLE: Final = 2
 ROW_TYPES: Final = {"q": "<i8", "d": "<f8", "?": "?"}
-"""The columns of a row, by the letters of :func:`frame_format`."""
+"""The column types of a row, by the letters of :func:`frame_format`."""
 ROWS: Final = "rows of the answer"
-"""The column of an answer that says how many targets there were; it is no name that an asset can have."""
+"""The column of an answer with the number of targets. No asset can have this name."""
 
 
 def frame_format(columns: Mapping[str, Any]) -> str:
-    """Return the struct format of one row: ``q`` for times and integers, ``d`` for floats, ``?`` for flags."""
+    """Return the struct format of one row.
+
+    The letters are ``q`` for times and integers, ``d`` for floats, and ``?`` for flags.
+    """
     codes = {"M": "q", "i": "q", "u": "q", "f": "d", "b": "?"}
     letters = []
     for name, values in columns.items():
@@ -61,9 +67,11 @@ def pack_rows(columns: Mapping[str, Any]) -> bytes:
 def grow(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
-    target. Every call is the first of a program that was just loaded: what it left in its module the time before
-    is no row of its table.
+    """Receive rows a few at a time, and answer with the program's last target on the requested
+    rows.
+
+    Every call uses a freshly loaded program. State left in its module by an earlier call cannot
+    leak into the next.
     """
     _entry(module)
     load = vars(module)["__loader__"]
@@ -80,7 +88,7 @@ def grow(
     count = 0
 
     def first(rows: int) -> Any:
-        # Copies: whoever writes into what it is given must not find it changed in the next call.
+        # Copies protect later calls from a program that writes into its input.
         seen = {name: values[:rows].copy() for name, values in table.items()}
         return shape(
             {

@@ -1,8 +1,9 @@
-"""What the child can report about the code it ran: parts of the framework it changed, later bars it read.
+"""Report changes that the program made to Backtrader, and later bars that it read.
 
-Advice, not proof: the code runs in the same process and could undo all of it. The proof is the host's own
-replay of the orders, which the code cannot reach, and the look-ahead check. While a strategy runs, lines also take
-shorter ways through the framework, with the same state after each call.
+The report is advice and not proof, because the code runs in the same process and could undo the
+monitoring. The proof is the host's replay of the orders, which the code cannot reach, and the
+look-ahead check. While a strategy runs, lines also use faster versions of some Backtrader methods,
+with the same state after each call.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tradeassay_programs.sandbox.strategy import FILE
 
 
 def advance(self: Any, size: int = 1) -> None:
-    """Move a line on. A line with a bounded buffer decides itself where it then is."""
+    """Advance a line. A line with a bounded buffer computes its own position."""
     if self.mode:
         self.idx += size
     else:
@@ -44,7 +45,7 @@ def forward(self: Any, value: float = NAN, size: int = 1) -> None:
 
 
 def next_of_action(self: Any) -> None:
-    """Work out the next value of an operation on lines."""
+    """Compute the next value of an operation on lines."""
     length = len(self._clock)
     if length > self.lencount:
         self.forward()
@@ -58,7 +59,7 @@ def next_of_action(self: Any) -> None:
 
 
 def advance_indicator(self: Any, size: int = 1) -> None:
-    """Move an indicator's lines on, unless it is as far as its clock."""
+    """Advance an indicator's lines unless the indicator has caught up with its clock."""
     lines = self.lines.lines
     if lines[0].lencount < len(self._clock):
         for line in lines:
@@ -78,18 +79,19 @@ SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
 _MOST_READ = 20
 _MOST = 20
 _DEEP: Final = 3
-"""How many frames of the framework lie between the code and a line, at most."""
+"""Maximum number of Backtrader stack frames between the program and a line."""
 
 
 _SEEN: Final[set[tuple[str, int]]] = set()
 READ: Final[list[str]] = []
-"""What the code of this process read of later bars, in words."""
+"""The program's reads of later bars, in words."""
 
 
 def watch_lines() -> None:
-    """Watch every line from now on; lines also take shorter ways (:mod:`~tradeassay_programs.code.harness.watch`).
+    """Monitor every line from now on, and install the faster methods of this module.
 
-    For the process that all children come from: a class that is changed later is looked up anew in each of them.
+    Call it in the process from which all children are forked. Each child would otherwise pay for
+    the changed classes.
     """
     plain_get = LineBuffer.get
 
@@ -122,7 +124,10 @@ def watch_lines() -> None:
 
 
 def _tell(what: str, frame: FrameType | None) -> None:
-    """Note what was read, if the code itself read it: the framework looks at the next date to advance."""
+    """Record a read of a later bar if the program itself made it.
+
+    Backtrader reads the next date to advance, which is not recorded.
+    """
     for _ in range(_DEEP):
         if frame is None:
             return
@@ -142,7 +147,7 @@ _PARTS: Final = tuple(
 
 
 Print = Callable[[], str]
-"""Says the name of a part of the framework that has been changed since, nothing while it has not."""
+"""A function that returns the name of a Backtrader part if it has changed, else an empty string."""
 
 
 def _unchanged(owner: Any, attribute: str, value: Any) -> Print:
@@ -188,7 +193,8 @@ def fingerprint() -> list[Print]:
     ]
     for module in filter(None, map(sys.modules.get, names)):
         for label, kind in vars(module).items():
-            # Names with an underscore are classes that the framework generates for lines and parameters.
+            # Names with an underscore are classes that the framework generates for lines and
+            # parameters.
             if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
                 parts = vars(kind).items()
                 prints += [
@@ -203,7 +209,7 @@ def changes(prints: list[Print]) -> list[str]:
 
 
 def shadowed(*things: Any) -> list[str]:
-    """Return the methods of the framework that a run's own objects have replaced."""
+    """Return the Backtrader methods that were replaced on a run's objects."""
     names = (
         (thing, name)
         for thing in things

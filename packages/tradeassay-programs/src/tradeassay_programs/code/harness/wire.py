@@ -1,4 +1,7 @@
-"""What host and child of a job agree on beside the columns of orders. The host trusts none of it."""
+"""Names and formats shared by the host and the child, besides the columns of orders.
+
+The host trusts none of the child's data.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ from tradeassay.core.order_columns import FLOATS, INTEGERS
 ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
-"""What a frame of a fed run holds for each asset, after the time."""
+"""The values of each asset in a frame of a fed run, after the time."""
 
 ACCOUNT: Final = "account"
-"""The child's own figures: value, cash, number of completed orders, broker turns. Compared, never used."""
+"""The child's figures: value, cash, number of completed orders, and broker turns.
+
+The host compares them with its own figures and never uses them.
+"""
 
 NOTES: Final = "notes"
 
@@ -26,4 +32,4 @@ FED: Final = f"{HARNESS_MODULE}:run_fed"
 GROWING_MODULE: Final = "tradeassay_programs.code.harness.frames"
 GROWING: Final = f"{GROWING_MODULE}:grow"
 HARNESS_MODULES: Final = (HARNESS_MODULE, GROWING_MODULE)
-"""What the zygote loads for programs of both frameworks."""
+"""The modules that the zygote loads for programs of both frameworks."""

@@ -1,6 +1,7 @@
 """Judge a program by its behaviour: compare its trades with the reference's on the same markets.
 
-The judge also checks the task's expectations of any correct solution, on the trades that the host computed.
+The judge also checks the task's expectations of any correct solution, on the trades that the host
+computed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tradeassay_programs.code.task import CodeTask, Expectations
 def check_expectations(
     expect: Expectations, trades: Sequence[RoundTrip], order_kinds: Collection[str], bars: TaskBars
 ) -> tuple[str, ...]:
-    """Return every expectation that a run violates, in words; empty if there is none."""
+    """Return the violated expectations of a run in words. The result is empty if there are none."""
     spans = [
         (trade.entry_bar, bars.rows if trade.exit_bar is None else trade.exit_bar)
         for trade in trades
@@ -82,7 +83,7 @@ def check_expectations(
 def judge_decisions(
     task: CodeTask, judging: Judging, runs: Sequence[Backtest], config: DecisionsConfig
 ) -> BehaviourVerdict:
-    """Return the behavioural judge's verdict on the runs of a program, one for each market."""
+    """Return the behavioural judge's verdict on the runs of a program on the markets."""
     agreements: list[MarketAgreement] = []
     failures: list[str] = []
     hints: list[str] = []

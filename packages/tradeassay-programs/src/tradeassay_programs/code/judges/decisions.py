@@ -1,17 +1,20 @@
 """Compare the decisions of two runs on the same bars, and define the verdicts of both judges.
 
-The fills of one asset on one bar are netted into *events*. Two events match if asset, kind, direction and bar are the
-same and the sizes agree. An entry's size is compared in units or as a share of the account, whichever is closer. An
-exit's size is the share of the position that it ends. So one different trade does not make every later trade wrong.
-Nor does rounding to whole units, as long as it affects at most a quarter of the entries: a size that is always one
-unit more is another size.
+The fills of one asset on one bar are netted into *events*. Two events match if asset, kind,
+direction and bar are the same and the sizes agree. An entry's size is compared in units or as a
+share of the account, whichever is closer. An exit's size is the share of the position that it
+closes. One different trade therefore does not make every later trade wrong. Rounding to whole units
+is also tolerated if it affects at most a quarter of the entries. A size that is always one unit
+larger is a different size.
 
-The beginning is tolerated, because programs may need different numbers of bars for an indicator. Events without a
-partner are forgiven in a twentieth of the bars after the reference's first fill. They are also forgiven until both
-runs hold the same positions, for at most a quarter of the bars.
+Differences at the start are tolerated, because programs may need different numbers of bars for an
+indicator. Unmatched events are forgiven in the first twentieth of the bars after the reference's
+first fill. They are also forgiven until both runs hold the same positions, for at most a quarter of
+the bars.
 
-``value`` is the F1 score of the other events. A run passes a market if it reaches the threshold, or if at most
-``strays`` events have no partner: one decision that depends on the last bit of a float must not decide.
+``value`` is the F1 score of the remaining events. A run passes a market if it reaches the
+threshold, or if it has at most ``strays`` unmatched events. A decision that depends on the last bit
+of a float must not determine the verdict.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ JudgeStatus = Literal["passed", "failed", "not_scored"]
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to the language judge, and its answer with the reason."""
+    """One question to the language judge, with the answer and its reason."""
 
     name: CriterionName
     verdict: Literal["pass", "fail"]
@@ -45,8 +48,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 class LanguageVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The verdict of a language model that read a program. It passes if every criterion passes.
 
-    The verdict is not scored if there was no judge, no answer, or no answer in the right form; ``reason`` says which.
-    ``answers`` are the model's texts, and ``prompts`` is the hash of its prompts.
+    The verdict is not scored if there was no judge, no answer, or no valid answer. ``reason``
+    states which. ``answers`` are the model's texts, and ``prompts`` is the hash of its prompts.
     """
 
     status: JudgeStatus
@@ -62,11 +65,11 @@ class LanguageVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The agreement of candidate and reference on one market, from 0 to 1.
 
-    - ``value``, ``fills`` and ``exposure`` are all the F1 score of events. Earlier versions compared fills and
-      positions.
-    - ``entries`` and ``exits`` are the scores of these kinds; None if neither run has any.
-    - ``stray`` counts events without a partner, and ``forgiven`` those in the warm-up.
-    - ``failure`` says why the candidate did not run on this market. The value is then 0.
+    - ``value``, ``fills`` and ``exposure`` are all the F1 score of events. Earlier versions
+      compared fills and positions.
+    - ``entries`` and ``exits`` are the scores of these kinds, or None if neither run has any.
+    - ``stray`` is the number of unmatched events, and ``forgiven`` their number in the warm-up.
+    - ``failure`` is the reason if the candidate did not run on this market. The value is then 0.
     """
 
     market: str
@@ -86,8 +89,9 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class BehaviourVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The verdict of the behavioural judge, which compares runs of candidate and reference.
 
-    ``agreement`` is the lowest agreement of all ``markets``. The program passes if every market passes and no
-    expectation of the task is violated. ``hints`` describe the difference without revealing the reference.
+    ``agreement`` is the lowest agreement of all ``markets``. The program passes if every market
+    passes and no expectation of the task is violated. ``hints`` describe the difference without
+    revealing the reference.
     """
 
     status: JudgeStatus
@@ -104,14 +108,15 @@ Key = tuple[int, int, str, int]
 
 
 class DecisionsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How decisions are compared.
+    """Settings of the comparison of decisions.
 
-    - ``threshold`` is the F1 score that passes a market, and ``strays`` the number of events without a partner that
-      passes it in any case.
+    - ``threshold`` is the F1 score that passes a market. ``strays`` is the number of unmatched
+      events that always passes.
     - ``size_tolerance`` is a share of the larger size.
-    - ``warm_up`` is the share of the bars after the reference's first fill in which a missing partner is forgiven.
-    - ``in_step_by`` is the share of the bars by which both runs must hold the same positions. After it, missing
-      partners count.
+    - ``warm_up`` is the share of the bars after the reference's first fill in which an unmatched
+      event is forgiven.
+    - ``in_step_by`` is the share of the bars after which unmatched events count even if the runs
+      hold different positions.
     - ``rounded`` is the share of the entries that may differ by rounding.
     """
 
@@ -127,8 +132,8 @@ class DecisionsConfig(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionEvent:
     """One change of a position.
 
-    ``units`` is its size. ``share`` is its share of the account (entries) or of the position (exits). ``opened`` is
-    the bar on which the position began.
+    ``units`` is its size. ``share`` is its share of the account (entries) or of the position
+    (exits). ``opened`` is the bar on which the position was opened.
     """
 
     bar: int
@@ -141,13 +146,16 @@ class DecisionEvent:
 
     @property
     def key(self) -> Key:
-        """The values that must be equal for two events to be partners."""
+        """The values that must be equal for two events to match."""
         return self.bar, self.asset, self.kind, self.direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionsMatched:
-    """The comparison of two runs on one market. ``stray`` counts events without a partner that are not forgiven."""
+    """The comparison of two runs on one market.
+
+    ``stray`` counts unmatched events that are not forgiven.
+    """
 
     value: float
     matched: int
@@ -199,7 +207,7 @@ def compare_decisions(
     rows: int,
     config: DecisionsConfig | None = None,
 ) -> DecisionsMatched:
-    """Compare the events of a candidate with the reference's on ``rows`` bars."""
+    """Compare the events of a candidate with the reference's events on ``rows`` bars."""
     config = config or DecisionsConfig()
     partners = {event.key: event for event in reference}
     pairs = [(event, partners[event.key]) for event in candidate if event.key in partners]
@@ -212,7 +220,7 @@ def compare_decisions(
         matched |= rounded
     start = _in_step(candidate, reference, rows, config)
     unmatched = [event for event in (*candidate, *reference) if event.key not in matched]
-    # An exit from a position that began in the warm-up is forgiven too.
+    # An exit from a position that was opened in the warm-up is forgiven too.
     stray = [
         event
         for event in unmatched
@@ -253,21 +261,23 @@ def closeness(
     rows: int,
     config: DecisionsConfig,
 ) -> dict[str, float]:
-    """Return how close a candidate comes to the reference on one market, in parts from 0 to 1.
+    """Return the closeness of a candidate to the reference on one market, in parts from 0 to 1.
 
-    Entries and exits are paired with the nearest of the other run. A pair counts less the more bars lie between.
-    ``direction`` pairs only entries on the same side, and ``sizing`` also weighs the ratio of their sizes.
-    ``timing`` is the agreement that the judge measures.
+    Entries and exits are paired with the nearest event of the other run. The credit of a pair falls
+    with the number of bars between its events. ``direction`` pairs only entries on the same side,
+    and ``sizing`` also weighs the ratio of their sizes. ``timing`` is the agreement that the judge
+    measures.
 
-    The first four parts are corrected for chance: the mean score of the same trades at other times is subtracted. So
-    frequent trading earns nothing by itself.
+    The first four parts are corrected for chance: the mean score of the same trades at other times
+    is subtracted. Frequent trading alone therefore earns nothing.
     """
     by_kind = {
         kind: [event for event in reference if event.kind == kind] for kind in ("entry", "exit")
     }
     gaps = np.diff([event.bar for event in by_kind["entry"]])
     reach = float(np.clip(np.median(gaps) / 4.0 if gaps.size else 2.0, 2.0, 10.0))
-    # Each part has a kind of event and a strictness: 0 compares bars, 1 also directions, 2 also sizes.
+    # Each part has a kind of event and a strictness: 0 compares bars, 1 also directions, 2 also
+    # sizes.
     parts = {
         "entries": ("entry", 0),
         "exits": ("exit", 0),
@@ -328,7 +338,10 @@ def _in_step(
     rows: int,
     config: DecisionsConfig,
 ) -> float:
-    """Return the bar from which runs are compared: the end of the warm-up, or when both hold the same positions."""
+    """Return the bar from which runs are compared.
+
+    This is the end of the warm-up, or the bar on which both runs hold the same positions.
+    """
     first = min((event.bar for event in reference), default=0)
     end = first + config.warm_up * rows
     # The sides of both runs by asset: 1 long, -1 short, 0 flat.
@@ -369,7 +382,9 @@ def decision_hints(
     rows: int,
     config: DecisionsConfig,
 ) -> tuple[str, ...]:
-    """Describe how two runs differ, without revealing a bar, a price or a rule of the reference."""
+    """Describe the differences of two runs without revealing a bar, a price or a rule of the
+    reference.
+    """
     if not candidate:
         return ("it does not trade here, although the task's rules do",)
     plain = compare_decisions(candidate, reference, rows, config)
@@ -408,7 +423,7 @@ def _same(left: DecisionEvent, right: DecisionEvent, tolerance: float) -> bool:
 
 
 def _rounded(left: DecisionEvent, right: DecisionEvent) -> bool:
-    """Return whether both events are the same share of their accounts, each rounded down to whole units."""
+    """Return whether both events are the same account share, rounded down to whole units."""
     if left.kind != "entry" or not (left.units >= 1.0 and right.units >= 1.0):
         return False
     if left.units != math.floor(left.units) or right.units != math.floor(right.units):

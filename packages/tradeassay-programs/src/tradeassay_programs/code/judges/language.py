@@ -1,12 +1,14 @@
-"""The language judge: a model reads task and program and answers per criterion, in strict JSON. No I/O here.
+"""The language judge: a model reads task and program and answers each criterion in strict JSON.
 
-:func:`judge_dialogue` yields :class:`~tradeassay_bench.core.dialogue.AskModel` and is sent the replies; its
-driver brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the check
-not scored.
+No I/O here.
 
-Foreign text inside the prompt is quoted between marks that hold a hash of the text, every line with its number.
-To end the quotation early, a text would have to hold its own SHA-256. Nothing in it is random, so the same
-program is asked about in the same words.
+:func:`judge_dialogue` yields :class:`~tradeassay_bench.core.dialogue.AskModel` requests and
+receives the replies. The caller supplies the model. If a judge cannot be reached or does not keep
+to the form, the check is not scored.
+
+Foreign text inside the prompt is quoted line by line, with line numbers, between marks that contain
+a hash of the text. To end the quotation early, a text would have to contain its own SHA-256. The
+prompt has no random part, so the same program always gets the same prompt.
 """
 
 from __future__ import annotations
@@ -34,9 +36,14 @@ _BLANKS: Final = {
 
 
 class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """The three texts of the judge; ``$name`` marks a blank. ``system`` has none. ``question`` quotes ``$task``
-    and ``$program`` after ``$task_mark``, ``$program_mark`` and ``$advice``. ``again`` (an answer could not be
-    read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
+    """The three texts of the judge. ``$name`` is a placeholder.
+
+    - ``system`` has no placeholders.
+    - ``question`` quotes ``$task`` and ``$program`` after ``$task_mark``, ``$program_mark`` and
+      ``$advice``.
+    - ``again`` is sent after an unreadable answer. It has ``$problem`` and ``$left``.
+
+    Raises :class:`UserError` for a text with different placeholders.
     """
 
     system: str
@@ -58,7 +65,9 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quote(kind: str, text: str) -> str:
-    """Return ``text`` between marks, line by line, with control and invisible characters spelled out."""
+    """Return ``text`` between marks, line by line, with control and invisible characters
+    escaped.
+    """
     mark = quote_mark(kind, text)
     lines = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -68,12 +77,17 @@ def quote(kind: str, text: str) -> str:
 
 
 def quote_mark(kind: str, text: str) -> str:
-    """Return the mark around a quotation, e.g. ``PROGRAM-5f0c...``: 32 hex digits of the text's own hash."""
+    """Return the mark around a quotation, e.g. ``PROGRAM-5f0c...``: 32 hex digits of the text's
+    hash.
+    """
     return f"{kind.upper()}-{sha256_bytes(text.encode('utf-8', 'surrogatepass'))[:32]}"
 
 
 def without_remarks(source: str) -> str:
-    """Return a program without comments and docstrings: only what runs, and no words to its reader."""
+    """Return a program without comments and docstrings.
+
+    Only executable code remains, with no text addressed to its reader.
+    """
     tree = parses(source)
     if tree is None:
         return source
@@ -82,7 +96,7 @@ def without_remarks(source: str) -> str:
         for part in ("body", "orelse", "finalbody"):
             statements = getattr(node, part, None)
             if isinstance(statements, list) and statements:
-                # An expression of constants does nothing: it can only address a reader.
+                # An expression of constants has no effect. It can only address a reader.
                 kept = [
                     one
                     for one in statements
@@ -97,17 +111,17 @@ def without_remarks(source: str) -> str:
     except (
         RecursionError,
         ValueError,
-    ):  # nested too deeply, or a number too long to be written down
+    ):  # The program is nested too deeply, or has a number too long to write.
         return source
 
 
 JUDGE_KIND: Final = "quantcode.judge"
-"""The ``kind`` of the payload by which a scripted model knows the question."""
+"""The ``kind`` of the payload, from which a scripted model recognises the question."""
 _LONGEST_REASON: Final = 2_000
 
 
 class JudgeClient(Protocol):
-    """A language model that judges: its prompts, and the way to ask it."""
+    """A language model that judges: its prompts and a method to query it."""
 
     @property
     def name(self) -> str: ...
@@ -119,8 +133,11 @@ class JudgeClient(Protocol):
 
 
 class LanguageJudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """``retries``: how often an answer of the wrong form is sent back. ``remarks``: show comments and docstrings.
-    Without them the judge sees what runs and nothing else; no criterion needs them.
+    """Settings of the language judge.
+
+    ``retries`` is the number of times that an invalid answer is sent back. ``remarks`` shows
+    comments and docstrings to the judge. By default it sees executable code only, because no
+    criterion needs more.
     """
 
     retries: int = 2
@@ -155,7 +172,10 @@ ANSWER_SCHEMA: Final = msgspec.json.encode({**_ALL, "additionalProperties": Fals
 
 
 class JudgeCase(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged: a task's words and a program. ``indicators`` and ``direction`` are advice from the task."""
+    """The input of the judge: a task's wording and a program.
+
+    ``indicators`` and ``direction`` are advice from the task.
+    """
 
     task_id: str
     description: str
@@ -172,7 +192,10 @@ def judge_dialogue(
     judge: str = "",
     config: LanguageJudgeConfig | None = None,
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
-    """Ask a model about one program; returns the verdict, ``not_scored`` when there is none."""
+    """Query a model about one program, and return its verdict.
+
+    Without an answer the verdict is ``not_scored``.
+    """
     config = config or LanguageJudgeConfig()
     shown = case.source if config.remarks else without_remarks(case.source)
     marks = {
@@ -245,7 +268,10 @@ def judge_dialogue(
 
 
 def read_answer(text: str) -> tuple[Criterion, ...] | str:
-    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose."""
+    """Return the criteria of an answer, or the reason why it is invalid.
+
+    Prose is never interpreted.
+    """
     body = parse_object(text)
     if body is None:
         blocks = [

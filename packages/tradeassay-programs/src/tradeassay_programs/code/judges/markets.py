@@ -1,9 +1,10 @@
 """Draw the markets on which a program is judged, from the run's secret, so that they suit the task.
 
-A market is useless if the task's reference hardly trades on it. A set of markets cannot test a constant or a branch
-if the judge does not notice a change to it. So *mutants* of the reference, with a constant moved or a branch removed,
-run too. Markets are drawn again, and markets with calm spells, wild spells and jumps are added, until the judge
-notices the mutants. All of this is recorded, including the mutants that are never noticed.
+A market is useless if the task's reference hardly trades on it. A set of markets cannot test a
+constant or a branch if the judge does not notice a change to it. Therefore *mutants* of the
+reference, with a changed constant or a removed branch, run too. Markets are drawn again, and
+markets with calm spells, wild spells and jumps are added, until the judge notices the mutants. All
+of this is recorded, including the mutants that are never noticed.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _ORDERS: Final = ("buy", "sell", "close", "cancel", "order_target")
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     """A program with one change.
 
-    ``change`` describes the change, and ``line`` is the line of the original. ``orders`` marks a removed branch that
-    places or cancels orders. ``place`` is the number of a changed constant.
+    ``change`` describes the change, and ``line`` is the line of the original. ``orders`` marks a
+    removed branch that places or cancels orders. ``place`` is the number of a changed constant.
     """
 
     kind: Literal["constant", "condition"]
@@ -55,7 +56,10 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
-    """Return all mutants of a program, by line. ``doubled`` doubles constants instead of moving them a little."""
+    """Return all mutants of a program, by line.
+
+    ``doubled`` doubles constants instead of moving them by a tenth.
+    """
     tree = parses(source)
     if tree is None:
         return ()
@@ -74,7 +78,7 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
     for number, branch in enumerate(list(ast.walk(tree))):
         if not isinstance(branch, ast.If | ast.BoolOp):
             continue
-        # A branch is never taken, or one operand of a condition is removed.
+        # A branch is never taken, or an operand of a condition is removed.
         for place in range(1 if isinstance(branch, ast.If) else len(branch.values)):
             other, removed, orders = copy.deepcopy(tree), "the branch", False
             changed = list(ast.walk(other))[number]
@@ -110,7 +114,7 @@ def _places_orders(body: list[ast.stmt]) -> bool:
 
 
 def _constants(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the numbers of a program other than 0 and indices, in the order of the source."""
+    """Yield the numbers of a program in source order, except 0 and indices."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -131,21 +135,22 @@ _ORDINALS: Final = tuple(
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth".split()
 )
 _CUT: Final = 25
-"""Markets are cut after a multiple of this many bars."""
+"""Market lengths after cutting are multiples of this number of bars."""
 _FEWEST: Final = 2
-"""A market on which the reference makes fewer trades is never used."""
+"""A market with fewer trades of the reference is never used."""
 
 
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How markets are drawn.
+    """Settings of the drawing of markets.
 
     - ``markets`` is the number of markets to compare on.
-    - ``least_trades``: the reference makes this many trades on each market, or the most that it makes in ``draws``
-      draws.
-    - ``mended`` is how often the last market is drawn again for a constant that does not matter. After that up to
-      ``added`` markets on which it matters are added, out of ``tried``. If both are 0, no mutant runs.
-    - ``shortest`` cuts every market, but not below this many bars. A market is cut as soon as the reference has made
-      its trades and all mutants that were noticed on it still are.
+    - ``least_trades`` is the required number of the reference's trades on each market. If no draw
+      among ``draws`` reaches it, the draw with the most trades is used.
+    - ``mended`` is how often the last market is drawn again for a constant that does not matter.
+      After that up to ``added`` markets on which it matters are added, out of ``tried``. If both
+      are 0, no mutant runs.
+    - ``shortest`` cuts every market to at least this number of bars. The cut comes after the
+      reference has made its trades and all mutants noticed on the market remain noticed.
     """
 
     markets: int = 3
@@ -160,7 +165,10 @@ class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedMarket:
-    """One market with the reference's events and trades on it. ``kinds`` are the kinds of its orders there."""
+    """One market with the reference's events and trades.
+
+    ``kinds`` are the kinds of the reference's orders on it.
+    """
 
     bars: TaskBars
     events: tuple[DecisionEvent, ...]
@@ -182,7 +190,7 @@ _SHORTEST: Final = 250
 
 
 class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
-    """A market that was drawn again or added, and why."""
+    """A market that was drawn again or added, with the reason."""
 
     market: str
     reason: str
@@ -213,7 +221,9 @@ class DrawnMarkets:
         self._fresh: list[tuple[str, ...]] = []
 
     def fresh(self) -> dict[tuple[str, ...], Judging]:
-        """Return the markets that were drawn since the last call, for another process to :meth:`take`."""
+        """Return the markets that were drawn since the last call, for another process to
+        :meth:`take`.
+        """
         with self._lock:
             keys, self._fresh = self._fresh, []
             return {key: self._kept[key] for key in keys if key in self._kept}
@@ -244,13 +254,19 @@ class DrawnMarkets:
         rules: Rules,
         config: DrawConfig,
     ) -> Judging:
-        """Return all markets of a task. They depend only on the task, the rules with their secret, and the config."""
+        """Return all markets of a task.
+
+        They depend only on the task, the rules with their secret, and the config.
+        """
         home = self.home(executor, task, framework, rules, config)
         key = (sha256_of(task), framework, sha256_of(rules), sha256_of(config))
         return self.once(key, lambda: draw_markets(executor, task, framework, rules, config, home))
 
     def once(self, key: tuple[str, ...], draw: Callable[[], Judging]) -> Judging:
-        """Return what is kept under a key, or draw it. Other threads with the same key wait."""
+        """Return the cached markets of a key, or draw them.
+
+        Other threads with the same key wait.
+        """
         with self._lock:
             key_lock = self._busy.setdefault(key, threading.Lock())
         with key_lock:
@@ -269,7 +285,7 @@ class DrawnMarkets:
 
 
 SHARED_DRAWS: Final = DrawnMarkets()
-"""The markets that all callers in this process share."""
+"""The cache that all callers in this process share."""
 
 
 def draw_markets(
@@ -282,7 +298,7 @@ def draw_markets(
 ) -> Judging:
     """Draw the markets of a task, the home market first.
 
-    Without a reference that trades on the home market there are no others.
+    If no reference trades on the home market, only the home market is returned.
     """
     drawing = _Drawing(executor, task, framework, rules, config, reference_of(task, framework))
     home = home or drawing.home()
@@ -292,8 +308,8 @@ def draw_markets(
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
     """Return whether a change contradicts the task.
 
-    Either the task's wording states the changed number, or the removed branch places orders. A change that the task
-    lists under ``cannot_matter`` does not count.
+    A change does so if the task's wording states the changed number, or if the removed branch
+    places orders. A change that the task lists under ``cannot_matter`` does not count.
     """
     for change in task.cannot_matter or ():
         if (change.framework, change.line, change.change) == (
@@ -312,7 +328,7 @@ def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
             if word in names:
                 stated.add(float(names.index(word)))
     if old == 1.0:
-        return False  # a 1 is too common to tell where the wording means it
+        return False  # A 1 is too common to locate it in the wording.
     # A share of 0.05 may be stated as 5 %.
     return any(abs(old - number) < 1e-9 or abs(old * 100.0 - number) < 1e-9 for number in stated)
 
@@ -325,14 +341,16 @@ def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -
 
 _SPELLS: Final = (0.0, 0.12, 0.4, 1.0, 2.5)
 _OFTEN: Final = ((0.04, 0.16, 0.2, 0.3, 0.3), (0.2, 0.2, 0.2, 0.2, 0.2))
-"""The factors on moves in a spell (0 is a halt), and their probabilities on even and odd markets with spells."""
+"""The factors on moves in a spell (0 is a halt), and their probabilities on even and odd markets
+with spells.
+"""
 _CENT: Final = 100.0
 
 
 def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
     """Return a market with calm spells, wild spells and jumps.
 
-    From the ``_COILED``-th draw on there are also coils: bars inside each other, in which orders wait.
+    From draw ``_COILED`` on, there are also coils: bars inside each other, in which orders wait.
     """
     clock = MARKETS[task.market].clock
     names = [task.market, *(name for name in MARKETS if MARKETS[name].clock == clock)]
@@ -345,11 +363,12 @@ def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
 
 
 _ADDED: Final = 50
-"""The slot of markets with spells, which no other market has."""
+"""The slot reserved for markets with spells."""
 
 
 def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> Feed:
-    """Return one asset with its moves scaled in spells of 3 to 40 bars, and a jump on one bar in a hundred.
+    """Return one asset with its moves scaled in spells of 3 to 40 bars, and a jump on one bar in a
+    hundred.
 
     ``often`` holds the probabilities of the spells.
     """
@@ -386,7 +405,9 @@ _SIDES: Final = ("open", "high", "low", "close")
 
 
 def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
-    """Return one asset with coils: runs of up to nine bars, each strictly inside the one before."""
+    """Return one asset with coils: runs of up to nine bars, each strictly inside the previous
+    bar.
+    """
     rows = feed["close"].size
     lengths = np.where(draws.random(rows) < 0.08, draws.integers(1, 10, rows), 0).tolist()
     places = draws.random((rows, 4)).tolist()
@@ -418,9 +439,11 @@ GUARDED: Final = (
 
 @dataclass(eq=False)
 class _Drawing:
-    """The state of drawing the markets of a task. It is mutable, and discarded when the markets are drawn.
+    """The mutable state of drawing the markets of a task.
 
-    ``noticed`` holds by market the events of the mutants that the judge noticed there.
+    It is discarded when the markets are drawn.
+
+    ``noticed`` holds, by market, the events of the mutants that the judge noticed on it.
     """
 
     executor: JobExecutor
@@ -436,7 +459,8 @@ class _Drawing:
     def home(self) -> Judging:
         """Draw the home market.
 
-        There is none if the reference does not trade. Without a reference it is the first draw.
+        The result is empty if the reference does not trade. Without a reference it is the first
+        draw.
         """
         if self.source:
             self.draw_market(0)
@@ -479,9 +503,11 @@ class _Drawing:
         )
 
     def draw_market(self, slot: int, start: int = 0) -> bool:
-        """Draw the market of a slot until the reference trades enough on it, and return whether one was added.
+        """Draw the market of a slot until the reference trades enough on it, and return whether one
+        was added.
 
-        If no draw has enough trades, the one with the most trades is used, unless it has fewer than two.
+        If no draw has enough trades, the draw with the most trades is used, unless it has fewer
+        than two.
         """
         best: JudgedMarket | None = None
         home = MARKETS[self.task.market]
@@ -526,7 +552,10 @@ class _Drawing:
         return left
 
     def add_markets_for(self, left: list[Mutant]) -> list[Mutant]:
-        """Add markets with spells on which the judge notices further mutants; return the mutants that are left."""
+        """Add markets with spells on which the judge notices more mutants.
+
+        Return the remaining mutants.
+        """
         room = self.config.added if self.markets else 0
         for draw in range(self.config.tried):
             if not left or not room:
@@ -547,9 +576,9 @@ class _Drawing:
         return left
 
     def drop_coarse(self, left: list[Mutant]) -> list[Mutant]:
-        """Return the mutants without those that are noticed when their constant is doubled.
+        """Return the mutants that remain unnoticed when their constant is doubled.
 
-        It is recorded that the small change is not noticed.
+        For the others, the record states that the small change is not noticed.
         """
         if not left or not self.markets:
             return left
@@ -571,7 +600,10 @@ class _Drawing:
         return kept
 
     def _accepted(self, mutants: list[Mutant], market: JudgedMarket) -> list[Mutant]:
-        """Return the mutants that the judge accepts on a market, and keep the events of those it notices."""
+        """Return the mutants that the judge accepts on a market.
+
+        The events of the noticed mutants are kept.
+        """
         runs = self.run([mutant.source for mutant in mutants], market.bars)
         accepted: list[Mutant] = []
         for mutant, run in zip(mutants, runs, strict=True):
@@ -606,7 +638,9 @@ class _Drawing:
         return market
 
     def _needs_guard(self, bars: TaskBars, market: JudgedMarket) -> bool:
-        """Return whether the reference's guard against a division by zero changes its decisions on these bars."""
+        """Return whether the reference's guard against a division by zero changes its decisions on
+        these bars.
+        """
         plain = _GUARD.sub("", self.source)
         if plain == self.source:
             return False
@@ -614,14 +648,14 @@ class _Drawing:
         return not run.ok or self._judged_market(run, bars).events != market.events
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
-        """Run programs on bars, by the task's terms."""
+        """Run programs on bars by the task's terms."""
         programs = ((source, bars) for source in sources)
         return list(
             run_programs(self.executor, self.task, programs, self.framework, rules=self.rules)
         )
 
     def _judged_market(self, run: Backtest, bars: TaskBars) -> JudgedMarket:
-        """Return a market with the events of a run of the reference on it."""
+        """Return a market with the events of the reference's run on it."""
         events = decision_events(run, bars, self.task.cash) if run.ok else ()
         kinds = run.orders.kinds() if run.ok else None
         return JudgedMarket(bars=bars, events=events, trades=len(run.trades), kinds=kinds)

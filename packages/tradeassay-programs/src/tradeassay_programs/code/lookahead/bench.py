@@ -1,4 +1,6 @@
-"""Leaky and honest strategies to test the look-ahead check on: ``tradeassay code validate --look-ahead``."""
+"""Leaky and honest strategies for testing the look-ahead check: ``tradeassay code validate
+--look-ahead``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from tradeassay_programs.code.lookahead.trace import Array, Columns, Trace
 Data = Literal["daily", "hourly"]
 BARS: Final[dict[Data, int]] = {"daily": 2_500, "hourly": 1_750}
 KEPT: Final[dict[Data, int]] = {"daily": 600, "hourly": 420}
-"""How many of the last bars are used: the check asks at every bar, and its time grows with the square of them."""
+"""The number of bars used, counted from the end.
+
+The check tests every bar, and its time grows with the square of their number.
+"""
 _HOURS: Final = 7
 _SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
 
@@ -44,8 +49,10 @@ def bench_columns(data: Data) -> dict[str, Array]:
 
 
 class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
-    """One strategy as source text: ``run(frame)`` returns the position after each row. ``what`` says why it is
-    leaky, or why it is not. ``length`` marks honest code that depends on how long the table is.
+    """One strategy as source text, in which ``run(frame)`` returns the position after each row.
+
+    ``what`` is the reason why it is leaky or honest. ``length`` marks honest code that depends on
+    the length of the table.
     """
 
     name: str
@@ -85,7 +92,10 @@ def load_bench() -> tuple[BenchCase, ...]:
 
 
 class BenchLine(NamedTuple):
-    """One case: whether it leaks, and whether the check says so; ``method`` and ``runs`` are what it took."""
+    """The result of one case: whether it leaks, and whether the check reports a leak.
+
+    ``method`` is the method that found the leak, and ``runs`` the number of runs.
+    """
 
     name: str
     what: str

@@ -1,9 +1,11 @@
-"""Make other data with the same past: shorter tables, other futures, false next bars, and changes in place.
+"""Make alternative data with the same past: shorter tables, other futures, false next bars, and
+changes in place.
 
-A *false bar* replaces the true next bar behind a row. A change *in place* moves the few rows after a cut against what
-really followed; then the true path goes on. Length, dates, row numbers and all rows far from a cut stay the same, so
-code cannot tell by them where it is. All prices lie on the price grid of the true series, and bars open near the last
-close, so that code cannot distinguish false rows from true ones.
+A *false bar* replaces the true next bar behind a row. A change *in place* moves the few rows after
+a cut against the true continuation. After them the true path continues. Length, dates, row numbers
+and all rows far from a cut stay the same, so code cannot use them to detect a test. All prices are
+on the price grid of the true series, and bars open near the last close, so code cannot distinguish
+false rows from true rows.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tradeassay_programs.sandbox.strategy import by_table
 TIME: Final = "time"
 PRICES: Final = ("open", "high", "low", "close")
 TIMETABLE: Final = ("session_last",)
-"""Columns that are known beforehand, so they stay true in another future."""
+"""Columns that are known in advance, so they stay true in an alternative future."""
 _NOT_DRAWN: Final = frozenset((*PRICES, TIME, *TIMETABLE))
 """Columns whose values are not drawn from other rows."""
 _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
@@ -52,7 +54,10 @@ class Feeds:
 
     @classmethod
     def of(cls, columns: Columns) -> Feeds:
-        """Return the feeds of columns. Raises UserError unless there are columns of one length."""
+        """Return the feeds of columns.
+
+        Raises UserError for no columns or columns of different lengths.
+        """
         if not columns:
             raise UserError(
                 "there are no columns to check", hint="give at least a column of prices"
@@ -81,7 +86,7 @@ class Feeds:
 
 
 def grid_of(prices: Array) -> int | None:
-    """Return the number of decimals of prices, up to six; None if they lie on no such grid."""
+    """Return the number of decimals of prices, up to six, or None if they are on no such grid."""
     known = np.asarray(prices, dtype=np.float64)
     known = known[np.isfinite(known)]
     for decimals in range(_MOST_DECIMALS + 1):
@@ -91,7 +96,7 @@ def grid_of(prices: Array) -> int | None:
 
 
 def _snapped(new: Array, true: Array, rows: Ints) -> Array:
-    """Return changed prices, rounded to the grid of the true ones if they lie on one."""
+    """Return changed prices, rounded to the grid of the true prices if there is one."""
     if true.dtype.kind in "iu":
         return np.rint(new).astype(true.dtype)
     decimals = grid_of(true)
@@ -118,16 +123,18 @@ def _base_of(group: Group) -> str | None:
 def other_future(
     feeds: Feeds, known: int, length: int, rng: np.random.Generator, *, mirror: bool
 ) -> dict[str, Array]:
-    """Return ``length`` rows: the first ``known`` rows are true, the others follow another plausible path.
+    """Return ``length`` rows: the first ``known`` rows are true, and the rest follow another
+    plausible path.
 
-    The path repeats the moves of bars that are drawn in short blocks, the same for every feed. With ``mirror`` it has
-    the true moves with the opposite sign. Times stay true.
+    The path repeats the moves of bars that are drawn in short blocks, the same for every feed. With
+    ``mirror`` it has the true moves with the opposite sign. Times stay true.
     """
     size, count, rows = len(feeds), length - known, np.arange(known, length)
     bars = np.zeros(max(count, 0), dtype=np.int64)
     if size >= 2 and count >= 1:
         bars = _drawn_bars(size, count, rng)
-        # On a short table the true bars may be drawn. A future that is the true one shows nothing.
+        # On a short table the true bars may be drawn. A future equal to the true future shows
+        # nothing.
         while size > 2 and np.array_equal(bars, rows):
             bars = _drawn_bars(size, count, rng)
     bars = rows if mirror else bars
@@ -144,7 +151,9 @@ def other_future(
 
 
 def _drawn_bars(size: int, count: int, rng: np.random.Generator) -> Ints:
-    """Return the rows of ``count`` bars, in blocks of :data:`_BLOCK` bars that start at random rows."""
+    """Return the rows of ``count`` bars, in blocks of :data:`_BLOCK` bars that start at random
+    rows.
+    """
     starts = rng.integers(1, size, -(-count // _BLOCK))
     return 1 + ((starts[:, None] + np.arange(_BLOCK)).ravel()[:count] - 1) % (size - 1)
 
@@ -155,7 +164,7 @@ def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[st
     if base is None:
         return {}
     close = np.asarray(group[base], dtype=np.float64)
-    # Gaps get the last known price, or the first known one at the start.
+    # Gaps get the last known price. Gaps at the start get the first known price.
     known = np.flatnonzero(np.isfinite(close))
     place = np.maximum(np.searchsorted(known, np.arange(len(close)), side="right") - 1, 0)
     close = close[known[place]] if known.size else np.ones_like(close)
@@ -182,9 +191,11 @@ def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[st
 
 
 class _Scale:
-    """The scale on which prices are compared: logarithms if all closes are positive, otherwise the prices.
+    """The scale on which prices are compared: logarithms if all closes are positive, otherwise the
+    prices.
 
-    ``known`` are the closes on this scale with gaps filled. ``usual`` is the standard deviation of their steps.
+    ``known`` are the closes on this scale with gaps filled. ``usual`` is the standard deviation of
+    their steps.
     """
 
     def __init__(self, prices: Array) -> None:
@@ -223,9 +234,10 @@ def _other_volume(
     rng: np.random.Generator,
     sides: Floats | float,
 ) -> Array:
-    """Return volumes that rise where the true ones fell, and fall where they rose. With ``sides`` 1 they follow them.
+    """Return volumes that rise where the true volumes fell, and fall where they rose.
 
-    The size of a change is that of another bar, times 1.5 or 6.
+    With ``sides`` 1 they move with the true volumes. The size of a change is another bar's change,
+    times 1.5 or 6.
     """
     numbers = np.asarray(values, dtype=np.float64)
     at_cut = np.maximum(np.abs(numbers[cuts]), 1.0)[place]
@@ -246,7 +258,11 @@ def _change_wicks(
     scale: _Scale,
     sides: Floats,
 ) -> None:
-    """Give bars the wicks of other bars: short ones if the true ones are long, or the opposite, by ``sides``."""
+    """Give bars the wicks of other bars, depending on ``sides``.
+
+    The new wicks are short where the true wicks are long and long where they are short, or the
+    reverse.
+    """
     true = {name: scale.of(values) for name, values in _prices_of(group).items()}
     if not {"close", "high", "low"} <= true.keys():
         return
@@ -269,9 +285,10 @@ def _change_wicks(
 class FalseBars:
     """A false bar for every row, in place of the true next bar.
 
-    The bars in ``first`` move against the true bar, or along with it. Those in ``second`` move in the opposite
-    direction, and are needed on the rows ``again``, so that every row is tried against the true bar. If a false bar
-    always moved against the true one, code could turn it around and know the true bar.
+    The bars in ``first`` move against the true bar, or along with it. The bars in ``second`` move
+    in the opposite direction. They are needed on the rows ``again``, so that every row is tested
+    against the true bar. If a false bar always moved against the true bar, code could invert it and
+    learn the true bar.
     """
 
     first: dict[str, Array]
@@ -298,7 +315,10 @@ def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> Fals
 def _next_bars(
     feeds: Feeds, sides: Mapping[tuple[str, str], Floats], rng: np.random.Generator
 ) -> dict[str, Array]:
-    """Return false bars, each part on its side. The size of their moves is independent of the true ones."""
+    """Return false bars, each part on its side.
+
+    The sizes of their moves are independent of the true moves.
+    """
     bars = len(feeds)
     cuts, every = np.arange(bars - 1), np.arange(bars)
     sizes = rng.choice(_SIZES, bars - 1)
@@ -363,7 +383,7 @@ def choose_places(
 ) -> Ints:
     """Return rows to cut after, at least ``gap`` apart.
 
-    About half of them are ``wanted`` rows that were not visited yet, and the others lie anywhere.
+    About half of them are ``wanted`` rows that were not visited yet. The rest are anywhere.
     """
     last = bars - 2
     room = max(1, bars // (2 * gap))
@@ -380,7 +400,10 @@ def choose_places(
 
 
 def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator) -> InPlace:
-    """Return the table with the rows after each cut moved against what followed, by 0.5 or 4 standard deviations."""
+    """Return the table with the rows after each cut moved against the true continuation.
+
+    The moves are 0.5 or 4 standard deviations.
+    """
     bars = len(feeds)
     lengths = np.minimum(rng.choice(_LENGTHS, cuts.size), np.maximum(gap // 8, 1))
     lengths = np.minimum(lengths, bars - 1 - cuts)
@@ -389,7 +412,8 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
     pieces = [np.arange(cut + 1, cut + 1 + n) for cut, n in zip(cuts, lengths, strict=True)]
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces]).astype(np.int64)
     place = np.repeat(np.arange(cuts.size), lengths)
-    # Volumes and wicks turn independently of prices, because their product would reveal the true rows.
+    # Volumes and wicks turn independently of prices, because their product would reveal the true
+    # rows.
     either = rng.choice((-1.0, 1.0), rows.size)
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
@@ -414,10 +438,11 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
 def _moved_prices(
     group: Group, moved: tuple[Ints, Ints, Ints, Ints], away: Floats, scale: _Scale
 ) -> dict[str, Array]:
-    """Return prices with some rows moved away from the true ones, by the distance ``away`` of their cut.
+    """Return prices with some rows moved away from the true prices, by the distance ``away`` of
+    their cut.
 
-    ``moved`` holds the cuts, their lengths, the moved rows, and the cut of each row. Bars open near the close before
-    them, as true bars do.
+    ``moved`` holds the cuts, their lengths, the moved rows, and the cut of each row. Bars open near
+    the previous close, as true bars do.
     """
     cuts, lengths, rows, place = moved
     true = _prices_of(group)

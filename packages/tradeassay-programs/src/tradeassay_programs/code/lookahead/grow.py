@@ -1,17 +1,18 @@
-"""Test code that takes a whole table for look-ahead, by running it on growing tables in the order of time.
+"""Test code that takes a whole table for look-ahead, by running it on growing tables in the order
+of time.
 
 Use ``record = check_leaks(FunctionSubject(function), columns, seed=7)``.
 
-A short table grows by one bar at a time. Each run has one false bar at the end, so that code which closes its
-positions because the data ends does so on the false bar. No bar is left out, so nothing is left to chance. A
-decision must not change when the next bar arrives, nor in the scored run.
+A short table grows by one bar at a time. Each run has one false bar at the end, so that code which
+closes its positions at the end of the data does so on the false bar. No bar is left out, so nothing
+depends on chance. A decision must not change when the next bar arrives, nor in the scored run.
 
-A long table is cut at some places only, with false rows behind each cut. Then it is changed in place, at hundreds
-of places at once. If the code looks back over fewer rows than lie between two changes, it holds the same positions
-just before each change as in the scored run. Where it does not, the change is tried alone behind the true past. Only
-that run convicts.
+A long table is cut at some places only, with false rows behind each cut. Then it is changed in
+place, at hundreds of places at once. If the code's look-back is shorter than the distance between
+two changes, it holds the same positions just before each change as in the scored run. Where it does
+not, the change is tested alone after the true past. Only that run convicts.
 
-Some runs are made after the scored run: on the rows where it decides something, and on changes that looked like a
+Some runs are made after the scored run: on rows with a decision, and on changes that looked like a
 leak. They can convict code and never clear it.
 """
 
@@ -48,14 +49,14 @@ from tradeassay_programs.sandbox import Job, JobExecutor, kind_of
 
 Outcome = Trace | RunFailure
 Enough = Callable[[int, Outcome], bool]
-"""Takes a row and its outcome, and returns whether later outcomes are no longer needed."""
+"""A function of a row and its outcome that returns whether later outcomes are no longer needed."""
 
 Method = Literal["next bar", "prefix", "in place"]
 Cause = Literal["", "run_failed", "nondeterministic", "too_slow", "too_short", "untried", "length"]
 
 SHORT: Final = 5_000
 LONG: Final = 20_000
-"""The numbers of rows on which code is timed before it gets a table longer than the second."""
+"""The numbers of rows on which code is timed before a table longer than the second number."""
 PASSING: Final = (
     "Passing is evidence, not proof: a leak that acts on very few bars can be missed. "
     "Only a strategy that is fed bar by bar cannot look ahead."
@@ -63,22 +64,24 @@ PASSING: Final = (
 _FEWEST_ROWS: Final = 4
 _NEAR_START: Final = 4_000
 _NEAR: Final = 8
-"""A difference that begins fewer rows than this before a change must be tried alone."""
+"""A difference that starts fewer than this number of rows before a change must be tested alone."""
 _SAME: Final = 1e-6
 
 
 class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How thoroughly to look. The published rates are measured with the defaults.
+    """Settings of the look-ahead check. The published rates are measured with the defaults.
 
     - ``every_bar``: the longest table that is tested at every bar.
-    - ``cuts``: how many places all over a longer table are tested, besides some near its start. ``tail_rows`` false
-      rows lie behind each.
-    - ``runs``: how many runs change a longer table in place. The changes are ``gap`` rows apart at first.
-    - ``confirmations``: the most suspicious changes that are tried alone.
-    - ``rtol``: floats that differ by less count as the same decision, because libraries of linear algebra may round
-      the last digit by the length of their input. Everything else is compared exactly.
-    - ``probe``: for more than 20,000 rows, run 5,000 and 20,000 rows first, and refuse code whose scored run would
-      take more than ``run_s`` seconds.
+    - ``cuts``: the number of cuts spread over a longer table, in addition to cuts near its start.
+      ``tail_rows`` false rows follow each cut.
+    - ``runs``: the number of runs that change a longer table in place. The changes are ``gap`` rows
+      apart at first.
+    - ``confirmations``: the number of most suspicious changes that are tested alone.
+    - ``rtol``: floats that differ by less are the same decision, because linear-algebra libraries
+      may round the last digit depending on the length of their input. All other values are compared
+      exactly.
+    - ``probe``: for more than 20,000 rows, run 5,000 and 20,000 rows first, and refuse code whose
+      scored run would take more than ``run_s`` seconds.
     - ``placebo``: add a run on other prices with the same dates.
     """
 
@@ -112,8 +115,9 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
 class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that changed although only later rows changed.
 
-    ``cut_row`` is the last row that was the same in both runs. ``row`` is the bar of the first decision that
-    differs. ``scored`` and ``other`` are the decisions of the two runs on that bar, in words.
+    ``cut_row`` is the last row that was the same in both runs. ``row`` is the bar of the first
+    decision that differs. ``scored`` and ``other`` are the decisions of the two runs on that bar,
+    in words.
     """
 
     method: Method
@@ -138,15 +142,18 @@ class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
 class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The recorded result of a look-ahead check.
 
-    The verdict is None if the check could not decide, and ``cause`` says why.
+    The verdict is None if the check could not decide. ``cause`` is the reason.
 
-    - ``runs`` counts the runs of the check, and ``bars`` the rows that they were given.
-    - ``fed`` is set if the program also got its bars one at a time. ``same`` means the same decisions as in the
-      scored run on every bar, and then ``clean`` is a proof. ``differs`` means other decisions.
-    - ``screened`` counts changes in place, and ``cleared`` the bars that were tested and decide the same.
-    - ``bound``: a leak on this many bars or more would have been found with a probability of 95 %.
-    - ``repeated`` is the share of actions that recur on other prices with the same dates. If it is near 1, the code
-      follows dates: a calendar rule or remembered history.
+    - ``runs`` is the number of runs of the check, and ``bars`` the number of rows passed to them.
+    - ``fed`` is set if the program also got its bars one at a time. ``same`` means the same
+      decisions as in the scored run on every bar. ``clean`` is then a proof. ``differs`` means
+      different decisions.
+    - ``screened`` is the number of changes in place, and ``cleared`` the number of bars that were
+      tested and have the same decision.
+    - ``bound``: a leak on this number of bars or more would have been found with a probability of
+      95 %.
+    - ``repeated`` is the share of actions that recur on other prices with the same dates. Near 1,
+      the code follows dates: a calendar rule or remembered history.
     """
 
     verdict: Literal["leaky", "clean"] | None
@@ -169,23 +176,25 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakSubject(Protocol):
-    """Code under test. Each run starts from scratch: no run may know of another.
+    """Code under test. Each run starts from scratch and must not know of another run.
 
-    Columns are arrays by name. ``A/close`` is column ``close`` of feed ``A``; a plain ``close`` belongs to the only
-    feed.
+    Columns are arrays by name. ``A/close`` is column ``close`` of feed ``A``. A plain ``close``
+    belongs to the only feed.
     """
 
     def run(self, columns: Columns) -> Outcome:
-        """Run the code on a table and return its decisions, or why there are none."""
+        """Run the code on a table, and return its decisions or the failure."""
         ...
 
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterable[Outcome]:
-        """Run on the first row, the first two rows, and so on, each time with a false bar at the end.
+        """Run on the first row, the first two rows, and so on, each time with a false bar at the
+        end.
 
-        ``rows`` restricts the runs to tables that end at these rows. Outcomes after one that is ``enough`` may be
-        left out, because the cost grows with the square of the number of runs.
+        ``rows`` restricts the runs to tables that end at these rows. Outcomes after the first
+        ``enough`` outcome may be left out, because the cost grows with the square of the number of
+        runs.
         """
         return map(self.run, with_false_bars(columns, false, rows))
 
@@ -211,7 +220,7 @@ class FunctionSubject(LeakSubject):
         self._function = function
 
     def run(self, columns: Columns) -> Outcome:
-        """Call the function, and time it."""
+        """Call the function, and measure its time."""
         before = time.process_time()
         try:
             trace = self._function(columns)
@@ -224,7 +233,7 @@ class FunctionSubject(LeakSubject):
 class JobSubject:
     """Code that runs as ``job`` in a sandbox, in a fresh child for each table.
 
-    The columns that it returns are decisions by row.
+    The returned columns are decisions by row.
     """
 
     executor: JobExecutor
@@ -237,7 +246,7 @@ class JobSubject:
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterator[Outcome]:
-        """Run a job for each table, a few at a time, because the jobs after a leak need not run."""
+        """Run a job for each table, a few at a time. Jobs after a leak need not run."""
         tables = with_false_bars(columns, false, rows)
         while some := list(islice(tables, 16)):
             yield from self._outcomes(some)
@@ -262,7 +271,9 @@ def check_leaks(
     seed: int | np.random.Generator,
     deterministic: bool = False,
 ) -> LeakRecord:
-    """Return whether any decision on ``columns`` depends on later rows; the verdict is None if this is unclear.
+    """Return whether any decision on ``columns`` depends on later rows.
+
+    The verdict is None if unclear.
 
     ``deterministic`` skips the repetition of the scored run. The same seed gives the same record.
     """
@@ -293,7 +304,8 @@ def check_leaks(
 def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> RunFailure | None:
     """Time the first 5,000 and 20,000 rows of a longer table.
 
-    Returns why a run on the whole table is pointless: the code fails, or would take too long. None if it is not.
+    Returns the reason why a run on the whole table is pointless: the code fails, or would take too
+    long. Returns None if the run is worthwhile.
     """
     feeds = Feeds.of(columns)
     if not config.probe or len(feeds) <= LONG:
@@ -308,7 +320,7 @@ def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> R
             return None
         times.append(max(outcome.cpu_s, 1e-6))
     short, long = times
-    # Below 0.2 s the clock says nothing about growth, and an exponent of up to 1.15 is noise.
+    # Below 0.2 s the measured time does not show growth, and an exponent of up to 1.15 is noise.
     exponent = math.log(long / short) / math.log(LONG / SHORT) if long >= 0.2 else 1.0
     expected = long * (len(feeds) / LONG) ** (exponent if exponent > 1.15 else 1.0)
     if expected <= config.run_s:
@@ -324,7 +336,7 @@ def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> R
 
 
 class _Answer(NamedTuple):
-    """The decisions of the code with other rows behind row ``cut``."""
+    """The decisions of the code on a table with different rows after row ``cut``."""
 
     method: Method
     cut: int
@@ -333,7 +345,9 @@ class _Answer(NamedTuple):
 
 @dataclass(slots=True)
 class _Chain:
-    """Answers in the order of time. Each is compared with the one before: past decisions must not change.
+    """Answers in the order of time.
+
+    Each is compared with the previous answer: past decisions must not change.
 
     ``contradiction`` holds the last two answers if they disagree about an earlier bar.
     """
@@ -360,11 +374,12 @@ class _Chain:
 
 
 class LookaheadProbe:
-    """Runs of code on the beginnings of a table, kept until the scored run can be compared with them.
+    """Runs of code on the first rows of a table, kept for comparison with the scored run.
 
-    The runs are made by the constructor, which must come before the scored run. ``hints`` are rows on which
-    decisions are expected, such as those of a reference. These rows are tested twice: with a false bar that moves
-    against the true next one, and with one that moves along with it.
+    The constructor makes the runs, so it must be called before the scored run. ``hints`` are rows
+    on which decisions are expected, such as the decisions of a reference. These rows are tested
+    twice: with a false bar that moves against the true next bar, and with a false bar that moves
+    along with it.
     """
 
     def __init__(
@@ -398,10 +413,13 @@ class LookaheadProbe:
             self._probe_long_table(expected)
 
     def _walk(self, false: Columns, rows: Ints | None) -> bool:
-        """Grow the table bar by bar. Return whether every run answered and none changed a past decision."""
+        """Grow the table bar by bar.
+
+        Returns whether every run answered and no run changed a past decision.
+        """
         bars = len(self._feeds)
         wanted = range(bars - 1) if rows is None else rows.tolist()
-        # The subject may run ahead of this loop. So it gets a chain of its own to find out when to stop.
+        # The subject may run ahead of this loop. A separate chain tells it when to stop.
         chain, stopping_chain = _Chain(self._config.rtol), _Chain(self._config.rtol)
         outcomes = self._subject.next_bars(self._feeds.head(bars), false, stopping_chain.add, rows)
         for row, outcome in zip(wanted, outcomes, strict=False):
@@ -426,7 +444,8 @@ class LookaheadProbe:
         early = min(bars - 2, _NEAR_START)
         expected = hints[hints <= early] if hints.size else np.arange(early + 1)
         drawn, count = 6 if in_place else 40, config.cuts
-        # One cut in the last hundredth, one in the last tenth, the others evenly before. The generator varies them.
+        # One cut is in the last hundredth, one in the last tenth, and the rest evenly before. The
+        # generator varies them.
         edges = [0.9, 0.999]
         if count > 1:
             edges = [*np.linspace(0.05, 0.9, max(count - 1, 1)), 0.99, 0.999]
@@ -448,7 +467,7 @@ class LookaheadProbe:
             self._change(hints, config.gap)
 
     def _run(self, columns: Columns) -> Trace | None:
-        """Run the code on a table and count it; None if the run failed."""
+        """Run the code on a table and count the run. Returns None if the run failed."""
         self.runs += 1
         self.rows += max(len(values) for values in columns.values())
         outcome = self._subject.run(columns)
@@ -459,7 +478,9 @@ class LookaheadProbe:
         return outcome
 
     def _change(self, wanted: Ints, gap: int) -> None:
-        """Run the code on a table that is changed at many places at once, near the wanted rows first."""
+        """Run the code on a table that is changed at many places at once, near the wanted rows
+        first.
+        """
         cuts = choose_places(len(self._feeds), wanted, self._visited, gap, self._rng)
         changed = change_in_place(self._feeds, cuts, gap, self._rng)
         self._visited[cuts] = True
@@ -468,12 +489,13 @@ class LookaheadProbe:
             self._screens.append((changed, outcome))
 
     def compare(self, scored: Trace) -> LeakRecord:
-        """Compare the scored run with the earlier runs, and probe further where it decides something."""
+        """Compare the scored run with the earlier runs, and test more rows with decisions."""
         evidence, bars = self._convict(scored), len(self._feeds)
         if evidence is None and not self._failures:
             evidence = self._probe_decisions(scored)
         by_length = evidence is not None and evidence.method != "in place"
-        # If the decisions are the same in another table of the same length, the code knew only the length.
+        # If the decisions are the same in another table of the same length, the code knew only the
+        # length.
         for mirror in (True, False):
             if evidence is not None and by_length:
                 known, rtol = evidence.cut_row + 1, self._config.rtol
@@ -524,7 +546,10 @@ class LookaheadProbe:
         )
 
     def _convict(self, scored: Trace) -> ChangedDecision | None:
-        """Compare the scored run with the answers, which are used up; return the first contradiction."""
+        """Compare the scored run with the answers, and return the first contradiction.
+
+        The answers are used up.
+        """
         while self._answers:
             method, cut, trace = self._answers.pop(0)
             difference = first_difference(scored, trace, cut + 1, self._config.rtol)
@@ -536,7 +561,9 @@ class LookaheadProbe:
         return None
 
     def _probe_decisions(self, scored: Trace) -> ChangedDecision | None:
-        """Probe the rows on which the scored run decides something; return the first contradiction."""
+        """Test the rows on which the scored run makes a decision, and return the first
+        contradiction.
+        """
         decided = np.unique(scored.rows)
         if self._short:
             remaining = np.setdiff1d(decided[decided < len(self._feeds) - 1], self._false.again)
@@ -544,7 +571,7 @@ class LookaheadProbe:
                 self._walk(self._false.second, remaining)
             return self._convict(scored)
         config, gap = self._config, self._config.gap
-        # ``open_cuts`` are the changes that looked like a leak and have not been tried alone yet.
+        # ``open_cuts`` are the changes that looked like a leak and have not been tested alone yet.
         confirmations, open_cuts = config.confirmations, set[int]()
         for number in range(2 * config.runs if self._screens else 0):
             if not self._screens:
@@ -573,13 +600,15 @@ class LookaheadProbe:
             open_cuts -= settled
             mostly_unclear = clear.size < changed.cuts.size // 2
             if (open_cuts or mostly_unclear) and len(self._feeds) > 64 * gap:
-                # The code looks back over more rows than a gap. Make fewer changes, farther apart.
+                # The code's look-back is longer than a gap. Make fewer changes, farther apart.
                 gap *= 4
         self._untried = len(open_cuts)
         return None
 
     def _repeated(self, scored: Trace) -> float | None:
-        """Return the share of actions that recur on other prices with the same dates; None if unknown."""
+        """Return the share of actions that recur on other prices with the same dates, or None if
+        unknown.
+        """
         outcome = self._run(other_future(self._feeds, 1, len(self._feeds), self._rng, mirror=False))
         if outcome is None or not len(scored):
             return None
@@ -595,11 +624,16 @@ class LookaheadProbe:
 
 
 def screen(changed: InPlace, scored: Trace, other: Trace, bars: int) -> tuple[list[int], int, Ints]:
-    """Compare the positions before each change in place with those of the scored run.
+    """Compare the positions before each change in place with the positions of the scored run.
 
-    Returns three things: the numbers of the cuts with a difference, the nearest difference first; how many of these
-    differences begin within a few rows of their cut, which must be tried alone; and the rows of the cuts without a
-    difference. All other cuts are undecided, because earlier changes still have an effect there.
+    Returns three values:
+
+    - the numbers of the cuts with a difference, the nearest difference first;
+    - the number of these differences that start within a few rows of their cut and must be tested
+      alone;
+    - the rows of the cuts without a difference.
+
+    All other cuts are undecided, because earlier changes still have an effect on them.
     """
     held, other_held = scored.held(bars), other.held(bars)
     differs = np.zeros(bars, dtype=bool)

@@ -1,13 +1,15 @@
-"""Test programs on frames for look-ahead, by calling them on growing frames before any child sees the whole table.
+"""Test programs on frames for look-ahead, by calling them on growing frames before any child sees
+the whole table.
 
-A vectorised program gets its whole table at once, so its target on a row may depend on later rows. Called on the rows
-so far, it cannot. So a child gets the rows a few at a time, and answers on some of them. Only then is the program
-called on the whole table, which is the scored run. If both give the same targets on every row, no decision looks
-ahead. If they differ, the first such row is the proof.
+A vectorised program gets its whole table at once, so its target on a row may depend on later rows.
+A call on the rows so far cannot. A child therefore gets the rows a few at a time, and answers on
+some of them. Only then is the program called on the whole table, which is the scored run. If both
+give the same targets on every row, no decision looks ahead. If they differ, the first such row is
+the proof.
 
-A short table is tested on every row. A longer one is tested in the warm-up and on rows drawn from the run's secret.
-Afterwards another child, which never holds a later row either, is tested where the scored run changes a target. That
-can convict a program and never clear it.
+A short table is tested on every row. A longer table is tested in the warm-up and on rows drawn from
+the run's secret. Afterwards another child, which never holds a later row either, is tested on rows
+where the scored run changes a target. This test can convict a program and never clear it.
 """
 
 from __future__ import annotations
@@ -56,17 +58,28 @@ from tradeassay_programs.sandbox.strategy import Scalar
 
 _CAPS: Final = Caps(columns=64, rows=1 << 13, words=8, total=1 << 16)
 _ROOM: Final = 60_000
-"""The largest answer in bytes. If all targets so far fit, the answer on a row covers the rows before it too."""
+"""The largest answer in bytes.
+
+If all targets so far fit, the answer on a row also covers the earlier rows.
+"""
 _CLOSE: Final = 1e-9
-"""Targets that differ by less are equal, because libraries may round the last digit by the length of their input."""
+"""Targets that differ by less are equal, because libraries may round the last digit by the length
+of their input.
+"""
 _TOO_SLOW: Final = (CpuTimeout, WallTimeout)
 
 
 class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """On how many rows a program is asked. Up to ``every`` rows all of them; of more, the first ``warm_up``,
-    ``drawn`` others and at most ``hinted`` of ``hints`` before it sees the whole table, and at most ``changes`` on
-    which its target changes (and the row before each) afterwards. ``slower`` is how much more time all calls
-    on one table may take than a single one.
+    """The rows on which a program is tested.
+
+    - Tables of up to ``every`` rows are tested on every row.
+    - Longer tables are tested on the first ``warm_up`` rows, on ``drawn`` random rows, and on at
+      most ``hinted`` rows of ``hints``, before the program sees the whole table.
+    - Afterwards they are tested on at most ``changes`` rows where the target changes, and on the
+      row before each.
+
+    ``slower`` is the permitted ratio of the time of all calls on one table to the time of a single
+    call.
     """
 
     every: int
@@ -90,7 +103,7 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def fewest_met(self, rows: int) -> int:
-        """Return how many rows a leak must affect so that 95 % of secrets draw one of them."""
+        """Return the number of rows that a leak must affect for a detection by 95 % of secrets."""
         if rows <= self.every or self.drawn >= rows:
             return 1
         return int(np.ceil(np.log(0.05) / np.log1p(-self.drawn / rows)))
@@ -102,15 +115,15 @@ AWAY: Final = GrowthPlan(every=300, warm_up=120, drawn=40, changes=40)
 REWARDED: Final = GrowthPlan(every=0, warm_up=0, drawn=10, changes=6, slower=1, hinted=54)
 """The plan for a judged reward: rows where the reference's position changes, and a few others."""
 SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
-"""The plan for a run without a judge, on the beginning of the home market."""
+"""The plan for a run without a judge, on the first part of the home market."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GrownRun:
-    """A scored run on the whole table, and the program's answers before it.
+    """A scored run on the whole table, and the program's earlier answers.
 
-    ``answers`` holds for each tested row the last target or all targets up to it, or why there are none. ``ended``
-    says why the answers stopped early.
+    ``answers`` holds, for each tested row, the last target or all targets up to it, or the failure.
+    ``ended`` is the reason if the answers stopped early.
     """
 
     job: BacktestJob
@@ -119,9 +132,10 @@ class GrownRun:
     ended: str = ""
 
     def difference(self) -> tuple[int | None, str, tuple[str, ...]]:
-        """Return the first row on which the scored run and the answers differ, the difference, and tolerated failures.
+        """Return the first row with different targets, the difference, and tolerated failures.
 
-        A program may fail on fewer rows than it needs, before its first position.
+        The scored run is compared with the answers. A program may fail on fewer rows than it needs,
+        before its first position.
         """
         targets = self.run.targets
         assert targets is not None
@@ -154,18 +168,23 @@ def run_grown(
     jobs: Sequence[BacktestJob],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
 ) -> list[GrownRun]:
-    """Call programs on growing tables, then on the whole ones. One child handles the tables of one program."""
+    """Call programs on growing tables, then on whole tables.
+
+    One child handles the tables of one program.
+    """
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
     answered: list[tuple[dict[int, Floats | str], str]] = []
     whole: list[JobResult] = []
     if len(jobs) > 1 and all(map(_whole_answers, jobs, wanted)):
-        # One child grows on all tables, and another sees all of them whole. Neither knows of the other.
+        # One child gets growing tables, and another child gets all of them whole. Neither knows of
+        # the other.
         slower = plans[0][0].slower
         grown = executor.run(_grown_job(jobs, wanted, slower))
         answered = _answers(jobs, wanted, grown)
         no_answer = not grown.answers and grown.failure is not None
         if isinstance(grown.failure, _TOO_SLOW) or no_answer:
-            # The program is too slow, or failed before its first call. A run on whole tables would not help.
+            # The program is too slow, or failed before its first call. A run on whole tables would
+            # not help.
             whole = [grown for _ in jobs]
         else:
             last_rows = [np.array([job.bars.rows - 1]) for job in jobs]
@@ -174,11 +193,11 @@ def run_grown(
                 whole = [shown for _ in jobs]
             else:
                 whole = _split_by_table(shown, len(jobs))
-            # If anything went wrong on one table, each gets a child of its own.
+            # If one table failed, each table gets a separate child.
             whole = whole or list(executor.map(sandbox_job(job) for job in jobs))
     else:
-        # A program that was tested on every row may be called on the whole table by the same child. Any other program
-        # could remember where it was tested, and look ahead everywhere else.
+        # A program that was tested on every row may be called on the whole table by the same child.
+        # Any other program could remember where it was tested, and look ahead everywhere else.
         sent = [
             _grown_job([job], [rows], plan.slower, whole=rows.size == job.bars.rows)
             for job, rows, (plan, _) in zip(jobs, wanted, plans, strict=True)
@@ -198,7 +217,7 @@ def run_grown(
 def _split_by_table(result: JobResult, tables: int) -> list[JobResult]:
     """Return a result for each table of a child that saw several whole tables.
 
-    The list is empty if anything went wrong on one of them.
+    The list is empty if one of the tables failed.
     """
     payloads = [payload for payload in result.answers if payload]
     if result.failure is not None or len(payloads) != tables:
@@ -221,7 +240,10 @@ def frame_lookahead(
     grown: Sequence[GrownRun],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
 ) -> tuple[Finding, LeakRecord]:
-    """Compare the programs' answers before and after they saw the whole table. A difference convicts."""
+    """Compare the programs' answers before and after they saw the whole table.
+
+    A difference convicts.
+    """
     finished = [
         (growth, plan, rng)
         for growth, (plan, rng) in zip(grown, plans, strict=False)
@@ -265,7 +287,8 @@ def _probe_changes(
     executor: JobExecutor,
     finished: Sequence[tuple[GrownRun, GrowthPlan, np.random.Generator]],
 ) -> int:
-    """Test rows where the scored runs change a target, in a fresh child that never holds a later row.
+    """Test rows where the scored runs change a target, in a fresh child that never holds a later
+    row.
 
     The answers are added to the runs. Returns the number of tested runs.
     """
@@ -291,8 +314,8 @@ def _probe_changes(
 def _changes(growth: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
     """Return untested rows on which the scored run changes a target, and the rows before them.
 
-    If the reference is known, changes that are filled after its first decision come first. A change without an order,
-    or before anything is judged, could be there to hide another one.
+    If the reference is known, changes that are filled after its first decision come first. A change
+    without an order, or before the judged part, could be there to hide another change.
     """
     targets = growth.run.targets
     assert targets is not None
@@ -315,8 +338,8 @@ def _grown_job(
 ) -> Job:
     """Return the job that feeds growing tables to a program.
 
-    The feed holds the rows of every table up to its last wanted row, and each wanted row ends a frame. ``whole`` adds
-    a call on the whole table, if there is only one.
+    The feed contains the rows of every table up to its last wanted row, and each wanted row ends a
+    frame. ``whole`` adds a call on the whole table, if there is only one.
     """
     job, single = jobs[0], len(jobs[0].bars.assets) == 1
     tables: list[dict[str, NDArray[Any]]] = []
@@ -355,7 +378,10 @@ def _grown_job(
 
 
 def _whole_answers(job: BacktestJob, wanted: Ints) -> bool:
-    """Return whether an answer holds all targets so far: not every row is tested, and the targets fit."""
+    """Return whether an answer contains all targets so far.
+
+    It does if not every row is tested and the targets fit.
+    """
     return wanted.size < job.bars.rows and job.bars.rows * len(job.bars.assets) * 8 <= _ROOM
 
 
@@ -373,7 +399,7 @@ def _ends(wanted: Ints, most: int) -> Ints:
 def _answers(
     jobs: Sequence[BacktestJob], wanted: Sequence[Ints], result: JobResult
 ) -> list[tuple[dict[int, Floats | str], str]]:
-    """Return the answers of every table by row, and why they stopped early."""
+    """Return the answers of every table by row, and the reason if they stopped early."""
     left, answered, most = list(result.answers), [], _most(wanted)
     whole = all(map(_whole_answers, jobs, wanted))
     for job, rows in zip(jobs, wanted, strict=True):
@@ -394,7 +420,10 @@ def _answers(
 
 
 def _targets(payload: bytes, row: int, job: BacktestJob, whole: bool) -> Floats | str:
-    """Return the targets in an answer, or why there are none. ``whole`` answers hold all targets up to the row."""
+    """Return the targets in an answer, or the failure.
+
+    ``whole`` answers contain all targets up to the row.
+    """
     try:
         message = decode(payload, _CAPS)
         if isinstance(message, ClaimHead):

@@ -19,7 +19,10 @@ Flags = NDArray[np.bool_]
 
 
 class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A run without decisions. ``kind`` is a short name for counting, ``text`` one line for a reader."""
+    """A run without decisions.
+
+    ``kind`` is a short name for counting, and ``text`` one line for a reader.
+    """
 
     kind: str
     text: str
@@ -27,14 +30,14 @@ class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The actions of a run, in the order in which they were decided.
+    """The actions of a run, in the order of the decisions.
 
-    - ``rows`` holds the bar at whose close, or during which, each action was decided. The bars never decrease, and
-      several actions may share one.
+    - ``rows`` holds the bar at whose close, or during which, each action was decided. The bars
+      never decrease, and several actions may share a bar.
     - ``fields`` holds the decisions (side, quantity, kind, price, ...), with one value per action.
     - ``cpu_s`` is the processor time of the run, if known. It is not compared.
-    - ``share`` is the share of the account that each action leaves in its leg, if known. Such sizes do not depend on
-      earlier profits.
+    - ``share`` is each leg's share of the account after each action, if known. These sizes do not
+      depend on earlier profits.
     - ``say`` describes the fields of one action in words.
 
     Raises UserError for rows that decrease or are negative, and for fields of another length.
@@ -66,7 +69,10 @@ class Trace:
         return len(self.rows)
 
     def words(self, position: int, *, plainly: bool = True) -> str:
-        """Return an action in words. With ``plainly=False``, or without :attr:`say`, return all its fields."""
+        """Return an action in words.
+
+        With ``plainly=False``, or without :attr:`say`, return all its fields.
+        """
         values = {name: column[position] for name, column in self.fields.items()}
         if plainly and self.say is not None:
             return self.say(values)
@@ -80,8 +86,9 @@ class Trace:
     def of_rows(cls, columns: Columns) -> Trace:
         """Return the trace of a table with one row of decisions per bar.
 
-        An action is a row on which any column differs from the row before. Before the first row all values are zero,
-        empty or missing. Two tables are equal before a row exactly if their traces are.
+        An action is a row in which any column differs from the previous row. Before the first row
+        all values are zero, empty or missing. Two tables are equal before a row exactly if their
+        traces are.
         """
         arrays = {name: np.asarray(values) for name, values in columns.items()}
         lengths = {len(values) for values in arrays.values()}
@@ -104,7 +111,10 @@ class Trace:
         return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()})
 
     def held(self, bars: int) -> dict[str, Floats]:
-        """Return the positions after every row: shares of the account by leg if known, otherwise the fields."""
+        """Return the positions after every row.
+
+        These are shares of the account by leg if known, otherwise the fields.
+        """
         if self.share is not None and "leg" in self.fields:
             legs = np.asarray(self.fields["leg"], dtype=np.int64)
             positions = {}
@@ -116,7 +126,7 @@ class Trace:
         held = {}
         for name, values in self.fields.items():
             if values.dtype.kind not in "fiub":
-                # Texts are compared by a number that depends on every letter and its place.
+                # Texts are compared by a number that depends on every letter and its position.
                 values = np.array([_text_number(str(value)) for value in values], dtype=np.float64)
             held[name] = held_after(self.rows, values.astype(np.float64), bars)
         return held
@@ -136,7 +146,10 @@ def held_after(rows: Ints, values: Floats, bars: int) -> Floats:
 
 
 def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
-    """Return where two columns agree: floats within ``rtol``, other values exactly. Two missing values agree."""
+    """Return a mask of the values that agree: floats within ``rtol``, other values exactly.
+
+    Two missing values agree.
+    """
     equal: Flags
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         try:
@@ -158,7 +171,8 @@ def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
 def first_difference(
     scored: Trace, other: Trace, before: int, rtol: float
 ) -> tuple[int, str, str] | None:
-    """Return the first action before bar ``before`` that differs: its bar, and both actions in words.
+    """Return the first action before bar ``before`` that differs: its bar, and both actions in
+    words.
 
     Returns None if there is no difference.
     """
@@ -178,7 +192,8 @@ def first_difference(
     if place == max(scored_count, other_count):
         return None
     row = int(min(trace.rows[place] for trace, count in both if place < count))
-    # Two actions that read the same differ in a field that has no words. Then all fields are shown.
+    # If two different actions have the same description, they differ in a field without words. All
+    # fields are then shown.
     for plainly in (True, False):
         sides = []
         for trace, count in both:

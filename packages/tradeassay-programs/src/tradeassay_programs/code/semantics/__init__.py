@@ -1,1 +1,3 @@
-"""Frozen semantics: a strategy's meaning as rules, their interpreter, and what is made of them."""
+"""Frozen semantics: a strategy's meaning as rules, their interpreter, and derived programs and
+tests.
+"""

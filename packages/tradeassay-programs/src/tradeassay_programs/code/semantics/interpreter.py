@@ -1,8 +1,9 @@
-"""Frozen semantics: a strategy as rules, and their interpreter: slow, obvious, the authority for all else.
+"""Frozen semantics: a strategy as rules, and their interpreter.
 
-The rule language is Python's arithmetic and comparisons over named values, parsed and never run as Python. Its
-functions only look back: value ``t`` of a result depends on rows up to ``t``. Missing values are NaN, and a window
-that holds one gives NaN.
+The interpreter is slow and simple, and all other implementations must agree with it. The rule
+language consists of Python's arithmetic and comparisons over named values. It is parsed and never
+run as Python. Its functions only look back: value ``t`` of a result depends on rows up to ``t``.
+Missing values are NaN, and a window with a NaN gives NaN.
 """
 
 import ast
@@ -30,7 +31,10 @@ Expression = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 
 
 class StrategyParameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number of the strategy. A submission's card may differ from it by ``tolerance`` at most."""
+    """A numeric parameter of the strategy.
+
+    A submission's card may differ from it by at most ``tolerance``.
+    """
 
     value: float
     kind: Literal["int", "float"]
@@ -39,7 +43,7 @@ class StrategyParameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The legs it trades or watches, by name, and the bars it is made for. ``watched`` legs are never traded."""
+    """The legs of the strategy by name, and its bars. ``watched`` legs are never traded."""
 
     legs: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=8)]
     timeframes: tuple[Literal["1d", "1m"], ...]
@@ -47,9 +51,11 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class StrategyRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """In one of the ``given`` states and when ``when`` holds: go to ``to``, set registers, aim at targets.
-    ``target`` maps a leg to the exposure wanted, as a share of net equity; a leg that is not named keeps what it
-    has. Registers are set from their old values.
+    """A rule: in one of the ``given`` states, if ``when`` is true, change state, registers and
+    targets.
+
+    ``target`` maps a leg to its target exposure as a share of net equity. Legs without a target are
+    unchanged. New register values are computed from the old values.
     """
 
     id: str
@@ -62,7 +68,9 @@ class StrategyRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class StrategyConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may never happen: gross exposure, trades a bar, an open position at a session's end."""
+    """The limits of the strategy: gross exposure, trades per bar, and positions at a session's
+    end.
+    """
 
     max_exposure: float
     max_trades_per_bar: int
@@ -71,7 +79,10 @@ class StrategyConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class Conventions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The pins that prose usually leaves open. None where the strategy does not use the thing."""
+    """Conventions that prose usually leaves open.
+
+    A field is None if the strategy does not use it.
+    """
 
     std_ddof: int | None = None
     ema_seed: str | None = None
@@ -84,7 +95,7 @@ class Conventions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Semantics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole meaning of a strategy."""
+    """The complete meaning of a strategy."""
 
     id: str
     version: int
@@ -110,7 +121,10 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
-    """Return the semantics in a JSON document; raises :class:`UserError` naming the place that is wrong."""
+    """Return the semantics in a JSON document.
+
+    Raises :class:`UserError` with the location of an error.
+    """
     try:
         found = msgspec.json.decode(body, type=Semantics)
     except (ValueError, *UNDECODABLE) as error:
@@ -150,16 +164,17 @@ FIELDS: Final = ("open", "high", "low", "close", "volume")
 SPECIAL: Final = ("session_first", "session_last", "row")
 _ROWS: Final = 4096
 _TIE: Final = 1e-12
-"""A spread this small relative to the values is rounding: it counts as zero."""
+"""A spread below this share of the values is rounding error and is set to zero."""
 Columns = Mapping[str, Floats]
 Values = Mapping[str, Floats | float]
-"""Named values: parameters, registers, indicators, and legs' fields as ``X.close``."""
+"""Named values: parameters, registers, indicators, and legs' fields such as ``X.close``."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarCalendar:
-    """Which session each bar belongs to (counted from 0), and whether it is the first or the last of it. That a
-    bar is the last one is known from the exchange's timetable, not from the data after it.
+    """The session of each bar (counted from 0), and marks for first and last bars of sessions.
+
+    The last bar of a session is known from the exchange's timetable and not from later data.
     """
 
     session: Ints
@@ -176,7 +191,10 @@ def calendar_of(times: NDArray[Any]) -> BarCalendar:
 
 
 def _windows(x: Floats, n: float, function: Callable[[Floats], Floats]) -> Floats:
-    """Return ``function`` of the last ``n`` values, a row of them per bar, a few thousand bars at a time."""
+    """Return ``function`` of the last ``n`` values of every bar.
+
+    The function gets a matrix with one row per bar, a few thousand bars at a time.
+    """
     size = int(n)
     out = np.full(x.shape, np.nan)
     rows = sliding_window_view(x, size) if x.size >= size else np.empty((0, size))
@@ -191,7 +209,10 @@ def _spread(rows: Floats, ddof: int) -> Floats:
 
 
 def _smoothed(x: Floats, n: int, weight: float) -> Floats:
-    """Start with the plain mean of the first ``n`` known values, then take a step towards each new one."""
+    """Return an exponential average that starts with the mean of the first ``n`` known values.
+
+    Each new value moves it by ``weight`` times the difference.
+    """
     out = np.full(x.shape, np.nan)
     known = np.flatnonzero(~np.isnan(x))
     if known.size < n:
@@ -208,7 +229,10 @@ def _smoothed(x: Floats, n: int, weight: float) -> Floats:
 def _past_sessions(
     x: Floats, calendar: BarCalendar, n: float, of_day: np.ufunc | None, of_days: np.ufunc
 ) -> Floats:
-    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day`` (or last values), NaN until then."""
+    """Return ``of_days`` over the last ``n`` complete sessions' ``of_day``, or NaN before that.
+
+    Without ``of_day`` the last value of each session is used.
+    """
     starts = np.flatnonzero(calendar.first)
     daily = (
         x[np.append(starts[1:], x.size)[: starts.size] - 1]
@@ -222,7 +246,7 @@ def _past_sessions(
 def _this_session(
     x: Floats, calendar: BarCalendar, step: Callable[[float, float], float]
 ) -> Floats:
-    """Follow a value through the present session, from its first bar on."""
+    """Return a running value that restarts at the first bar of each session."""
     out, value = [], 0.0
     for now, first in zip(x.tolist(), calendar.first.tolist(), strict=True):
         value = now if first else step(value, now)
@@ -242,8 +266,10 @@ SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
     "_ema_from_first": (lambda x, n: _smoothed(x, 1, 2.0 / (n + 1.0)), 2),
     "_wilder_from_first": (lambda x, n: _smoothed(x, 1, 1.0 / n), 2),
 }
-"""Functions of a series and numbers, and how many arguments they take; only indicators may use them. The last two
-are mistakes that a strategy never states: they tell its seed from another.
+"""Functions of a series and numbers, with their numbers of arguments. Only indicators may use them.
+
+The last two are mistakes that no strategy states. They are used to detect a wrong seed of an
+average.
 """
 
 DAILY: Final[dict[str, Callable[..., Floats]]] = {
@@ -256,7 +282,7 @@ DAILY: Final[dict[str, Callable[..., Floats]]] = {
     "high_so_far": lambda x, c: _this_session(x, c, max),
     "low_so_far": lambda x, c: _this_session(x, c, min),
 }
-"""Functions that know sessions; only indicators may use them."""
+"""Functions that use sessions. Only indicators may use them."""
 
 PLAIN: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
     "abs": (np.abs, 1),
@@ -271,9 +297,10 @@ PLAIN: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
 
 RELATIVE: Final = 1e-9
 ABSOLUTE: Final = 1e-10
-"""Two numbers closer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal in every comparison.
+"""Two numbers closer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal in every
+comparison.
 
-Otherwise a tie would be decided by the last bit of a running sum, and two honest programs would disagree.
+Otherwise the last bit of a running sum would decide a tie, and two honest programs would disagree.
 """
 
 
@@ -336,7 +363,7 @@ def parse(text: str) -> ast.expr:
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
-    """Return the values an expression uses: plain names, and fields as ``X.close``."""
+    """Return the names that an expression uses: plain names, and fields such as ``X.close``."""
     nodes = list(ast.walk(parse(text)))
     inner = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     inner |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
@@ -347,7 +374,9 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def is_pointwise(text: str) -> bool:
-    """Return whether an expression needs only the present bar's values, so that a rule may use it."""
+    """Return whether an expression needs only values of the current bar, so that a rule may use
+    it.
+    """
     calls = (node.func for node in ast.walk(parse(text)) if isinstance(node, ast.Call))
     return not any(
         isinstance(name, ast.Name) and name.id in SERIES.keys() | DAILY.keys() for name in calls
@@ -355,7 +384,7 @@ def is_pointwise(text: str) -> bool:
 
 
 def evaluate(text: str, values: Values, calendar: BarCalendar | None = None) -> Floats:
-    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN."""
+    """Return an expression's value. Comparisons return 1 or 0, and 0 if a side is NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
 
@@ -367,7 +396,8 @@ def _value(
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # checked to be a number when parsed
         case ast.Name() | ast.Attribute():
-            # Only names and attributes of names are left here: the parser has refused everything else.
+            # Only names and attributes of names remain here. The parser has refused all other
+            # nodes.
             owner = "" if isinstance(node, ast.Name) else f"{getattr(node.value, 'id')}."  # noqa: B009
             name = owner + (node.id if isinstance(node, ast.Name) else node.attr)
             if name not in values:
@@ -441,13 +471,17 @@ def check_semantics(semantics: Semantics) -> None:
 def interpret(
     semantics: Semantics, feeds: Mapping[str, Columns], times: NDArray[Any]
 ) -> DecisionList:
-    """Return the decisions on ``feeds`` by leg. A rule fires on undefined values only by ``isnan``."""
+    """Return the decisions on ``feeds`` by leg.
+
+    A rule can fire on undefined values only through ``isnan``.
+    """
     calendar = calendar_of(times)
     series = indicators(semantics, feeds, calendar)
     fixed = {name: one.value for name, one in semantics.parameters.items()}
     registers = dict(semantics.registers)
     held = {f"held_{leg}": 0.0 for leg in semantics.inputs.legs}
-    # What a rule asks of the bars alone is worked out for all of them at once; the rest only where it is tried.
+    # Conditions that depend on the bars alone are computed for all bars at once. Other conditions
+    # are computed when they are needed.
     moving = registers.keys() | held.keys()
     holds = {
         rule.when: np.broadcast_to(evaluate(rule.when, {**series, **fixed}), (len(times),)) != 0.0
@@ -489,7 +523,10 @@ def interpret(
 def indicators(
     semantics: Semantics, feeds: Mapping[str, Columns], calendar: BarCalendar
 ) -> dict[str, Floats]:
-    """Return every series a rule may read: legs' fields, session marks and indicators, one value per bar."""
+    """Return every series that a rule may read, with one value per bar.
+
+    These are the legs' fields, session marks and indicators.
+    """
     n = calendar.session.size
     series: dict[str, Floats] = {}
     for leg in semantics.inputs.legs:
@@ -509,7 +546,10 @@ def indicators(
 
 
 def ordered(semantics: Semantics) -> list[str]:
-    """Return indicators so that each comes after those it uses; raises :class:`UserError` on a cycle."""
+    """Return indicators sorted so that each follows the indicators that it uses.
+
+    Raises :class:`UserError` on a cycle.
+    """
     uses = {
         name: names_in(text) & set(semantics.indicators)
         for name, text in semantics.indicators.items()

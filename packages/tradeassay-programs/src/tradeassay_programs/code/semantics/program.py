@@ -1,7 +1,9 @@
-"""Frozen semantics as a program: the source of a ``TradingStrategy`` that does what they say.
+"""Convert frozen semantics to a program: the source of a ``TradingStrategy`` with the same
+decisions.
 
-It is readable Python over arrays with one loop over the bars, and stands on the bookkeeping that all references
-share. Tests hold it to the interpreter; a benchmark that has semantics needs no second, hand-written reference.
+The program is readable Python over arrays with one loop over the bars. It uses the bookkeeping that
+all references share. Tests compare it with the interpreter. A benchmark with semantics therefore
+needs no separate, hand-written reference.
 """
 
 import ast
@@ -141,7 +143,10 @@ _DAYS: Final = {
 
 
 def program_of(semantics: Semantics) -> str:
-    """Return the source of a program that decides what the semantics decide. It needs the shared bookkeeping."""
+    """Return the source of a program with the same decisions as the semantics.
+
+    The program needs the shared bookkeeping.
+    """
     legs = semantics.inputs.legs
     lines = [
         "book = Book(market_data, initial_capital)",
@@ -202,7 +207,10 @@ def _rule(rule: StrategyRule, semantics: Semantics, word: str) -> list[str]:
 
 
 def written(node: ast.expr, *, wide: bool) -> str:
-    """Return an expression as Python: over whole columns, or (not ``wide``) over the values of one bar."""
+    """Return an expression as Python.
+
+    With ``wide`` it works on whole columns, otherwise on the values of one bar.
+    """
     match node:
         case ast.Constant(value=value):
             return repr(value)

@@ -1,10 +1,11 @@
 """Draw price paths that are sensitive to every word of frozen semantics.
 
-A mutant is a copy of the semantics that differs in one word: a constant, a window, a degree of freedom, a seed, the
-side of a tie, the order of two rules, a register that is set once more. :func:`draw_sensitivity` draws price paths
-and keeps those on which another mutant decides something else than the frozen semantics. For the mutants that are
-left it moves one close to the point where the two differ, on a tie if necessary. A submission that decides like the
-frozen semantics on all of these paths is none of the mutants.
+A mutant is a copy of the semantics that differs in one word: a constant, a window, a degree of
+freedom, a seed, the side of a tie, the order of two rules, or an extra assignment to a register.
+:func:`draw_sensitivity` draws price paths and keeps each path on which a further mutant decides
+differently from the frozen semantics. For the remaining mutants it moves a close to the point where
+the two differ, onto a tie if necessary. A submission that decides like the frozen semantics on all
+of these paths is none of the mutants.
 """
 
 from __future__ import annotations
@@ -38,19 +39,25 @@ from tradeassay_programs.code.semantics.program import HELPERS, written
 
 BARS: Final = 360
 SESSION: Final = 9
-"""Bars of a session on an intraday path. Sessions are short, so that a path has many."""
+"""Bars per session on an intraday path. Sessions are short, so that a path has many."""
 DRAWS: Final = 40
 FEWEST: Final = 4
-"""The number of paths that are always kept, to detect errors that no mutant has."""
+"""The number of paths that are always kept, to detect errors without a matching mutant."""
 BLANKS: Final = 8
-"""Drawing ends after this many draws in a row that detect no further mutant: the others decide the same anywhere."""
+"""Drawing ends after this number of consecutive draws without a newly detected mutant.
+
+The remaining mutants are assumed to decide the same on any bars.
+"""
 APART: Final = 1e-4
-"""Shares of equity that differ by less do not distinguish a mutant. Rounding is at most a hundredth of this."""
+"""Shares of equity that differ by less do not distinguish a mutant.
+
+Rounding is at most a hundredth of this.
+"""
 _ROUNDING: Final = 1e-12
 _SHIFT: Final = 0.03
 _TIES: Final = 3
 _TRIED: Final = 2
-"""The number of decisions of a path near which a tie is looked for."""
+"""The number of decisions on a path that are searched for a nearby tie."""
 _AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12, 0.7, 1.4)
 _HALVINGS: Final = 36
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -71,15 +78,16 @@ _OTHER_FIELD: Final = {"high": "close", "low": "close", "open": "close"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """Semantics that differ from the frozen ones in one word.
+    """Semantics that differ from the frozen semantics in one word.
 
     ``description`` names the difference. Three kinds of mutant are not visible in ``semantics``:
 
     - ``drifting``: the position of a leg is its current weight, not the last target.
     - ``twice``: a second rule may fire on the same bar.
-    - ``rule``: only the ties of this rule go the other way.
+    - ``rule``: only the ties of this rule are resolved the other way.
 
-    ``number`` marks a mutant that differs in a compared number, so that its rules begin to hold elsewhere.
+    ``number`` marks a mutant that differs in a compared number, so its rules become true at other
+    prices.
     """
 
     description: str
@@ -103,7 +111,9 @@ def mutants(frozen: Semantics) -> Iterator[Mutant]:
 
 
 def _mutate_words(frozen: Semantics) -> Iterator[Mutant]:
-    """Yield mutants with other parameters, then with other indicators, then with other texts of rules."""
+    """Yield mutants with other parameters, then with other indicators, then with other rule
+    texts.
+    """
     changed = partial(msgspec.structs.replace, frozen)
     for name, parameter in frozen.parameters.items():
         step = 1.0 if parameter.kind == "int" else _SHIFT * (abs(parameter.value) or 0.1)
@@ -145,7 +155,7 @@ def _without_ties(text: str) -> str:
 
 
 def _mutate_rules(frozen: Semantics) -> Iterator[Mutant]:
-    """Yield mutants with rules in another order, from other states, or with other registers."""
+    """Yield mutants with reordered rules, other start states of rules, or other registers."""
     rules = frozen.rules
     for place, rule in enumerate(rules):
         later = range(place + 1, len(rules))
@@ -206,7 +216,7 @@ class _Replacer(ast.NodeTransformer):
 
 
 def _changes(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a mutant may have in place of a node."""
+    """Yield the replacements of a node that a mutant may have."""
     match node:
         case ast.Call(func=ast.Name(id="prev"), args=[series, ast.Constant(value=int(k))]):
             yield series if k == 1 else _call("prev", series, ast.Constant(k - 1))
@@ -241,7 +251,7 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 
 _HELPERS: Final[dict[str, Any]] = {"np": np}
-# The text is ours: the helper functions of programs that are written from semantics.
+# The text is the project's own: the helper functions of programs generated from semantics.
 exec(HELPERS, _HELPERS)
 
 
@@ -262,26 +272,30 @@ def _code(text: str) -> CodeType:
 
 
 class Tape:
-    """Bars and the series of indicators on them, computed once. Most mutants share the frozen indicators."""
+    """Bars, and the indicator series on them, computed once.
+
+    Most mutants share the frozen indicators.
+    """
 
     def __init__(self, bars: TaskBars) -> None:
         self.bars = bars
         self._known: dict[tuple[int, int], tuple[Semantics, dict[str, list[float]]]] = {}
 
     def series(self, semantics: Semantics) -> dict[str, list[float]]:
-        """Return the series of indicators of semantics, by name."""
+        """Return the indicator series of semantics by name."""
         key = (id(semantics.indicators), id(semantics.parameters))
         if key not in self._known:
             feeds = dict(zip(semantics.inputs.legs, self.bars.feeds.values(), strict=False))
             values = indicators(semantics, feeds, calendar_of(self.bars.times))
             series = {name.replace(".", "_"): column.tolist() for name, column in values.items()}
-            # The semantics are kept too, because the id of a deleted object may be used again.
+            # A reference to the semantics is kept too, because the id of a deleted object may be
+            # reused.
             self._known[key] = (semantics, series)
         return self._known[key][1]
 
 
 class _Player:
-    """The book, state and registers of a mutant after the bars that it has played."""
+    """The book, state and registers of a mutant after the processed bars."""
 
     def __init__(self, mutant: Mutant) -> None:
         semantics = mutant.semantics
@@ -299,7 +313,7 @@ class _Player:
         self.now: dict[str, Any] = dict(semantics.registers)
 
     def copy(self) -> _Player:
-        """Return a player that can go on without changing this one."""
+        """Return an independent copy."""
         player = copy(self)
         player.held = dict(self.held)
         player.shares = dict(self.shares)
@@ -307,7 +321,9 @@ class _Player:
         return player
 
     def play(self, tape: Tape, since: int, until: int) -> Iterator[tuple[int, int, float, int]]:
-        """Yield the decisions on the bars from ``since`` to before ``until``: bar, leg, share and rule."""
+        """Yield the decisions on the bars from ``since`` to before ``until``: bar, leg, share and
+        rule.
+        """
         mutant, legs, held, shares, now = self.mutant, self.legs, self.held, self.shares, self.now
         series = tape.series(mutant.semantics)
         book = SimpleNamespace(target=held)
@@ -329,7 +345,7 @@ class _Player:
                 else:
                     break
                 equity = self._equity(values)
-                if equity <= 0.0:  # shares of an equity of nothing have no meaning
+                if equity <= 0.0:  # Shares of a zero equity have no meaning.
                     yield row, 0, np.nan, rule.place
                     return
                 for leg, name, text in rule.target:
@@ -355,7 +371,7 @@ class _Player:
 def decide(mutant: Mutant, tape: Tape) -> Iterator[tuple[int, int, float, int]]:
     """Yield the decisions of a mutant: bar, leg, share of equity and rule.
 
-    A mutant that differs in nothing decides like the interpreter.
+    An unchanged mutant decides like the interpreter.
     """
     return _Player(mutant).play(tape, 0, tape.bars.rows)
 
@@ -370,7 +386,7 @@ def _value(code: CodeType, always: dict[str, Any], now: Mapping[str, Any]) -> fl
 
 
 def differs(mutant: Mutant, tape: Tape, frozen: DecisionList, tolerance: float = APART) -> bool:
-    """Return whether a mutant decides something else than ``frozen`` on these bars."""
+    """Return whether a mutant's decisions differ from ``frozen`` on these bars."""
     expected = zip(frozen.row.tolist(), frozen.leg.tolist(), frozen.fraction.tolist(), strict=True)
     try:
         for row, leg, share, _ in decide(mutant, tape):
@@ -386,8 +402,9 @@ def differs(mutant: Mutant, tape: Tape, frozen: DecisionList, tolerance: float =
 class Sensitivity:
     """Price paths that distinguish mutants from the frozen semantics.
 
-    ``mutants`` counts all mutants. ``undetected`` describes those that no path distinguishes. ``compares_year`` means
-    that no decision of the frozen semantics on the scored bars depends on rounding, so that these can be compared too.
+    ``mutants`` is the number of all mutants. ``undetected`` describes the mutants that no path
+    distinguishes. With ``compares_year``, no decision of the frozen semantics on the scored bars
+    depends on rounding, so the scored bars can be compared too.
     """
 
     paths: tuple[TaskBars, ...]
@@ -401,12 +418,13 @@ def draw_sensitivity(
 ) -> Sensitivity:
     """Draw paths until every mutant differs on one of them.
 
-    Submissions are compared on the ``scored`` bars anyway, so mutants that differ there need no path.
+    Submissions are compared on the ``scored`` bars anyway, so mutants that differ on these bars
+    need no path.
     """
     all_mutants = list(mutants(semantics))
     left, kept, blanks, compares_year = all_mutants, list[TaskBars](), 0, True
     plain = Mutant(description="", semantics=semantics)
-    # The scored bars, if there are any, come first, under the number -1.
+    # The scored bars, if present, are first, under the number -1.
     for number in range(-1 if scored is not None else 0, DRAWS):
         bars = scored if number < 0 and scored is not None else draw_path(semantics, rng, number)
         alive = mutants_left(left, plain, bars, rng)
@@ -420,8 +438,8 @@ def draw_sensitivity(
         left = alive
         if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
             break
-    # Some mutants differ only in a session that turns more than once: a high that no close reaches, or two rules on
-    # one bar.
+    # Some mutants differ only in a session that turns more than once: a high that no close reaches,
+    # or two rules on one bar.
     for number in range(0 if "1d" in semantics.inputs.timeframes else DRAWS):
         if number >= BLANKS and not any(mutant.number for mutant in left):
             break
@@ -429,7 +447,7 @@ def draw_sensitivity(
         alive = mutants_left(left, plain, bars, rng)
         if alive is not None and len(alive) < len(left):
             left, kept = alive, [*kept, bars]
-    # For the mutants that are left, a close is moved onto a tie.
+    # For the remaining mutants, a close is moved onto a tie.
     for mutant in left:
         numbers: list[int] = []
         if mutant.number or mutant.rule is not None:
@@ -446,11 +464,15 @@ def draw_sensitivity(
 def mutants_left(
     left: list[Mutant], plain: Mutant, bars: TaskBars, rng: np.random.Generator, nudges: int = 1
 ) -> list[Mutant] | None:
-    """Return the mutants that a path does not distinguish; None if the frozen decisions depend on rounding."""
+    """Return the mutants that a path does not distinguish.
+
+    Returns None if the frozen decisions depend on rounding.
+    """
     tape, held = Tape(bars), dict[int, float]()
     frozen = decision_list(list(decide(plain, tape)))
     for leg, share in zip(frozen.leg.tolist(), frozen.fraction.tolist(), strict=True):
-        # A trade this small is rounding, such as a hedge of nothing. A NaN means that the account is ruined.
+        # A trade this small is rounding, such as a hedge of a zero position. A NaN means that the
+        # account is ruined.
         if not abs(share - held.get(leg, 0.0)) >= APART / 100:
             return None
         held[leg] = share
@@ -471,10 +493,10 @@ def mutants_left(
 def _tied(
     mutant: Mutant, plain: Mutant, bars: TaskBars, rng: np.random.Generator
 ) -> TaskBars | None:
-    """Return the path with one close moved between the frozen semantics and the mutant; None if there is none.
+    """Return the path with one close moved between the frozen semantics and the mutant, or None.
 
-    The close moves to the middle between the points where a rule of the frozen semantics and the same rule of the
-    mutant begin to hold. For a mutant that differs in a tie this is the tie.
+    The new close is the middle between the points where a rule of the frozen semantics and the same
+    rule of the mutant become true. For a mutant that differs in a tie, this is the tie.
     """
     fired = np.array(
         [(row, place) for row, _, _, place in decide(plain, Tape(bars))], dtype=np.int64
@@ -495,7 +517,7 @@ def _tied(
     # Closes move down and up: one direction may change a crossing, the other a level.
     for lag, (row, rule), moves in product(lags, tried, (_AWAY[::2], _AWAY[1::2])):
         moved = row - lag
-        # The path goes on for a session, because the end of a session is known beforehand.
+        # The path continues for a session, because the end of a session is known in advance.
         start = bars.first(min(row + 1 + SESSION, bars.rows))
         place = _Place(start, bars.assets[int(rng.integers(len(bars.assets)))], moved, row, rule)
         away = next((by for by in moves if not place.holds(plain, by)), None)
@@ -523,7 +545,7 @@ class _Place:
 
     def holds(self, mutant: Mutant, factor: float) -> bool:
         """Return whether the mutant's rule fires if the close is multiplied by a factor."""
-        # Nothing changes before the moved close, so these bars are played once.
+        # Nothing changes before the moved close, so these bars are processed once.
         if mutant.description not in self._before:
             player = _Player(mutant)
             deque(player.play(self._tape, 0, self.moved), maxlen=0)
@@ -534,7 +556,9 @@ class _Place:
         return any((row, place) == (self.row, self.rule) for row, _, _, place in decisions)
 
     def edge(self, mutant: Mutant, inside: float, outside: float) -> tuple[float, float]:
-        """Return the factors next to the point where the rule stops to fire, found by bisection."""
+        """Return the two factors around the point where the rule stops firing, found by
+        bisection.
+        """
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
             if self.holds(mutant, middle):
@@ -545,7 +569,9 @@ class _Place:
 
 
 def _with_close(bars: TaskBars, leg: str, row: int, factor: float) -> TaskBars:
-    """Return bars with one close multiplied by a factor, and its high and low extended to include it."""
+    """Return bars with one close multiplied by a factor, and its high and low extended to include
+    it.
+    """
     feed = {name: values.copy() for name, values in bars.feeds[leg].items()}
     feed["close"][row] *= factor
     for name, most in (("high", max), ("low", min)):
@@ -558,8 +584,8 @@ def draw_path(
 ) -> TaskBars:
     """Return a drawn path.
 
-    Its ``number`` decides the kind: calm, wild with gaps, or on a coarse grid with stretches that stand still, which
-    give ties. ``turns`` is how often an intraday session moves away and comes back.
+    Its ``number`` selects the kind: calm, wild with gaps, or on a coarse grid with constant
+    stretches, which give ties. ``turns`` is the number of round trips in an intraday session.
     """
     legs, daily = semantics.inputs.legs, "1d" in semantics.inputs.timeframes
     calm, coarse = number % 4 == 1, number % 2 == 0
@@ -580,8 +606,8 @@ def draw_path(
     if not daily:
         place = np.arange(BARS) % SESSION
         times = times + (np.timedelta64(570, "m") + place * np.timedelta64(15, "m"))
-        # Rules that reverse a position need days that go one way and come back. With several turns the moves are
-        # smaller, because a large move in the wrong direction ruins the account.
+        # Rules that reverse a position need days that move one way and back. With several turns the
+        # moves are smaller, because a large move in the wrong direction ruins the account.
         last, most = (5, 5.0) if turns == 1 else (6, 2.0)
         tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -most, most)
         height = np.repeat(4.0 * swing * tall, SESSION)[:BARS]
@@ -596,7 +622,7 @@ def draw_path(
     gap = swing * (0.2 if calm else 0.6)
     for leg in legs:
         spread, value = np.zeros(BARS), 0.0
-        # With several legs each has a spread of its own, which reverts to the common path.
+        # With several legs, each has its own spread, which reverts to the common path.
         for row, step in enumerate(rng.standard_normal(BARS) if len(legs) > 1 else ()):
             value = 0.9 * value + 0.8 * swing * step
             spread[row] = value
