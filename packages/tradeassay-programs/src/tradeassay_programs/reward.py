@@ -50,16 +50,20 @@ __all__ = ["Pool", "Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
 
 ENTRY = "tradeassay_programs.reward:perform"
 _CHUNK = 16
-"""The most answers to one task that a worker takes at a time."""
+"""Maximum number of answers to one task in a worker's chunk."""
 _MOST_KEPT = 512
-"""The most tasks whose markets a pool passes between workers. The markets of a task take a few hundred kB."""
+"""Maximum number of tasks whose markets a pool passes between workers.
+
+The markets of a task take a few hundred kB.
+"""
 
 
 class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The reward of one answer.
 
-    ``value`` is between 0 and 1. It is None if a judge could not decide or every worker that tried was lost:
-    ``reason`` says which, and the sample should be left out. ``note`` says how the program was found in the answer.
+    ``value`` is between 0 and 1. It is None if a judge could not decide or every worker that tried
+    was lost. ``reason`` states which, and the sample should be left out. ``note`` describes how the
+    program was extracted from the answer.
     """
 
     value: float | None
@@ -70,7 +74,10 @@ class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers to one task for one worker. ``markets`` are the pickled markets that the pool already knows."""
+    """Answers to one task for one worker.
+
+    ``markets`` are the pickled markets that the pool already has.
+    """
 
     task: str | CodeTask
     answers: tuple[tuple[int, str], ...]
@@ -82,7 +89,7 @@ class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of a chunk, by place, and the pickled markets if the worker drew any."""
+    """The scores of a chunk by position, and the pickled markets if the worker drew any."""
 
     answers: list[tuple[int, ScoredAnswer]]
     markets: bytes = b""
@@ -90,7 +97,7 @@ class _Scored(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class _BatchRequest:
-    """The answers that one caller of a pool wants scored, and their scores."""
+    """The answers that one caller of a pool submits, and their scores."""
 
     programs: Sequence[object]
     tasks: Sequence[str | CodeTask]
@@ -102,7 +109,8 @@ class _BatchRequest:
 class Pool:
     """A pool of workers that score programs.
 
-    Each worker opens its sandbox once. The markets of a task are drawn by one worker and shared with the others.
+    Each worker opens its sandbox once. One worker draws the markets of a task, and the pool shares
+    them with the other workers.
 
     ::
 
@@ -110,10 +118,11 @@ class Pool:
             for answers in steps:
                 rewards = pool.batch(answers, tasks)
 
-    ``secret`` (hex) decides the markets. Pass one to get the same rewards again; by default the pool draws one.
-    ``workers`` defaults to the number of cores, or of the cluster's cores with ``executor="ray"``. Requests that
-    threads or coroutines make while a batch runs are scored together afterwards, so a trainer that asks for one
-    answer at a time keeps all workers busy.
+    ``secret`` (hex) determines the markets. Pass a secret to get the same rewards again. By default
+    the pool draws one. ``workers`` defaults to the number of cores, or of the cluster's cores with
+    ``executor="ray"``. Requests that threads or coroutines submit while a batch runs are scored
+    together afterwards. A trainer that submits one answer at a time therefore keeps all workers
+    busy.
 
     Raises :class:`MissingExtra` or :class:`SandboxError` if this machine cannot run programs.
     """
@@ -190,13 +199,13 @@ class Pool:
         request = _BatchRequest(list(programs), task_list)
         self.waiting.append(request)
         with self._lock:
-            # The first caller to get the lock scores all requests that wait by now.
+            # The first caller to get the lock scores all waiting requests.
             if not request.done:
                 requests = [self.waiting.popleft() for _ in range(len(self.waiting))]
                 try:
                     self._serve(requests)
                 except BaseException:
-                    # This caller was interrupted. The next one scores the other requests.
+                    # This caller was interrupted. The next caller scores the other requests.
                     self.waiting.extendleft(
                         other
                         for other in reversed(requests)
@@ -208,7 +217,9 @@ class Pool:
         return request.scores
 
     def _serve(self, requests: Sequence[_BatchRequest]) -> None:
-        """Score several requests at once. If that fails, score each alone, so that only the bad one fails.
+        """Score several requests at once.
+
+        If that fails, score each alone, so that only the bad request fails.
 
         A sandbox that cannot run fails all of them.
         """
@@ -237,8 +248,8 @@ class Pool:
         notes: dict[int, str] = {}
         names: dict[int, str] = {}
         for place, (answer, task) in enumerate(pairs):
-            # Two tasks with one id may differ, because a caller may have changed one. So a task goes by its hash,
-            # which is computed once for each object.
+            # A caller may have changed a task, so two tasks with one id may differ. The key is
+            # therefore a task's hash, which is computed once for each object.
             name = names.get(id(task)) or names.setdefault(id(task), _name(task))
             program = read_answer(answer, self._template.framework)
             if isinstance(program, ScoredAnswer):
@@ -257,8 +268,9 @@ class Pool:
     ) -> list[_Chunk]:
         """Return the work for the workers, in chunks of one task each.
 
-        Chunks are small, so that no worker waits long for another's last one. If there are as many tasks as
-        workers, a task without markets stays in one chunk: drawing its markets costs as much as several answers.
+        Chunks are small, so that no worker waits long for the last chunk of another worker. If
+        there are as many tasks as workers, a task without markets stays in one chunk, because
+        drawing its markets costs as much as several answers.
         """
         workers = self._workers or 1
         small = max(1, min(_CHUNK, -(-programs // (4 * workers))))
@@ -279,11 +291,13 @@ class Pool:
         return await asyncio.to_thread(self.batch, programs, tasks)
 
     def heed(self, programs: Sequence[object], tasks: Sequence[str | CodeTask]) -> Measure:
-        """Return how much closer trading programs come to their own task than to another of ``tasks``.
+        """Return how much closer programs are to their own task than to another of ``tasks``.
 
-        The value is 1 if all programs do what their task says, and 0 if they do the same whatever the task says.
-        Rewards for running and trading alone may rise while this value falls. Compare its intervals from one
-        examination to the next.
+        Only programs that trade count.
+
+        The value is 1 if all programs follow their tasks, and 0 if they behave the same for every
+        task. Rewards for running and trading alone may rise while this value falls. Compare its
+        intervals between examinations.
         """
         if self._template.judge is None:
             return not_scored("no judge was asked for")
@@ -308,7 +322,7 @@ class Pool:
         return mean_gap(to_own - to_other, note)
 
     def _closeness(self, scored: ScoredAnswer) -> float:
-        """Return how close a program came to its task's reference, 0 to 1."""
+        """Return a program's closeness to its task's reference, 0 to 1."""
         config, parts = self._template.config, scored.parts
         if "judge" in parts:
             return 1.0
@@ -316,7 +330,7 @@ class Pool:
         return math.fsum(parts.get(name, 0.0) for name in CLOSENESS) / most
 
     def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
-        """Have the workers score chunks; return each score with the place of its answer."""
+        """Have the workers score chunks. Return each score with the position of its answer."""
         if not chunks:
             return []
         work = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
@@ -348,14 +362,17 @@ def batch(
     workers: int | None = None,
     executor: ExecutorName = "local",
 ) -> list[ScoredAnswer]:
-    """Return the scores of answers, in their order. A training loop should keep a :class:`Pool` instead.
+    """Return the scores of answers, in their order.
 
-    ``programs`` are programs, or whole answers of a model with a program in a fence. They are read as QuantCode
-    reads them. An answer that is not text, or holds no program, scores 0 with a reason. ``tasks`` is one task for
-    all answers or a list with one for each, as ids or tasks. The options are those of :class:`Pool`.
+    A training loop should keep a :class:`Pool` instead.
 
-    Raises :class:`UserError` for an unknown task or if answers and tasks do not match, and :class:`MissingExtra`
-    or :class:`SandboxError` if this machine cannot run programs.
+    ``programs`` are programs, or whole answers of a model with a program in a fence. Programs are
+    extracted as in QuantCode. An answer that is not text, or has no program, scores 0 with a
+    reason. ``tasks`` is one task for all answers or a list with one for each, as ids or tasks. The
+    options are the same as for :class:`Pool`.
+
+    Raises :class:`UserError` for an unknown task or if answers and tasks do not match, and
+    :class:`MissingExtra` or :class:`SandboxError` if this machine cannot run programs.
     """
     _check_answers(programs)
     if workers is None and executor != "ray":
@@ -373,7 +390,7 @@ def batch(
 
 
 def _check_answers(programs: object) -> None:
-    """Raise :class:`UserError` unless this is a list of answers."""
+    """Raise :class:`UserError` unless ``programs`` is a list of answers."""
     hint = "write batch([answer], task)"
     if isinstance(programs, str):
         raise UserError("expected a list of answers, got one answer", hint=hint)
@@ -384,9 +401,12 @@ def _check_answers(programs: object) -> None:
 def read_answer(
     answer: object, framework: Framework = "backtrader"
 ) -> tuple[str, str] | ScoredAnswer:
-    """Return the program in an answer and a note on how it was found, or the score of an answer without one."""
-    # An object may lie about its class, and a subclass of str about its methods. So the test is by type(), and the
-    # text is taken by str's own method.
+    """Return the program in an answer and a note on its extraction.
+
+    For an answer without a program, return its score.
+    """
+    # An object may report a false class, and a subclass of str may override its methods. The test
+    # therefore uses type(), and str's own method reads the text.
     if not issubclass(type(answer), str):
         kind = "None" if answer is None else f"of type {type(answer).__name__}"
         return ScoredAnswer(value=0.0, outcome="no_code", reason=f"the answer is {kind}, not text")
@@ -401,12 +421,12 @@ def read_answer(
 
 
 def _name(task: str | CodeTask) -> str:
-    """Return the key of a task: its id, or the hash of a task that is passed whole."""
+    """Return the key of a task: its id, or the hash of a task object."""
     return task if isinstance(task, str) else sha256_of(task)
 
 
 def _kind(task: CodeTask) -> str:
-    """Return the family of a generated task, and the id of any other."""
+    """Return the family of a generated task, or the id of any other task."""
     return task.id.rsplit("-", 2)[0] if task.id.startswith("gen-") else task.id
 
 
@@ -425,7 +445,7 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     # Unpickling is safe: the bytes come from a worker of this pool.
     known_markets = pickle.loads(chunk.markets) if chunk.markets else {}
     SHARED_DRAWS.take(known_markets)
-    SHARED_DRAWS.fresh()  # drops the markets that other callers drew in this process
+    SHARED_DRAWS.fresh()  # This discards the markets that other callers drew in this process.
     scores: list[tuple[int, ScoredAnswer]] = []
     # A confident model writes the same program many times.
     by_source: dict[str, ScoredAnswer] = {}

@@ -1,1 +1,1 @@
-"""Benchmarks of programs."""
+"""Benchmarks of trading programs."""

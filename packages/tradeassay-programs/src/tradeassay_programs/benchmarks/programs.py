@@ -1,4 +1,4 @@
-"""What the pages of programs show beside a run's own tables: a submission with its scorecard."""
+"""A submission with its scorecard, shown on the pages of a run in addition to the tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from tradeassay_programs.code.submission import Submission
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCard:
-    """One submission's scorecard and what belongs to it, shown as a page of its own. ``drift`` is since the first
-    submission of its run, or since an earlier one that was named. ``years`` is D4 over several drawn years."""
+    """The scorecard of one submission and related results, shown on a separate page.
+
+    ``drift`` is relative to the first submission of its run, or to a named earlier submission.
+    ``years`` is D4 over several drawn years.
+    """
 
     scorecard: Scorecard
     trail: Trail | None

@@ -1,1 +1,1 @@
-"""Commands about programs."""
+"""Command-line interface for programs."""

@@ -1,4 +1,4 @@
-"""Commands about programs that trade."""
+"""Register the commands about programs that trade."""
 
 from __future__ import annotations
 

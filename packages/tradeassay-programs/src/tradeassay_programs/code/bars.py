@@ -1,11 +1,10 @@
-"""Make the bars on which the strategies of code tasks run: synthetic markets by name and seed, or
-stored data.
+"""Make the bars for code tasks: synthetic markets by name and seed, or stored data.
 
-The time of a bar is the instant at which it opens, in the exchange's own clock without a zone (UTC
-for crypto). A daily bar has the midnight of its day. A bar is known when the next one opens.
+The time of a bar is its opening time in the exchange's local time, without a zone (UTC for crypto).
+A daily bar has the midnight of its day. A bar is known when the next bar opens.
 
-Spells of drift are counted in bars, and drifts in standard deviations of a bar. So a rule with a
-period of twenty bars gets the same kind of market on days as on minutes. Only the four basic
+Drift spells are counted in bars, and drifts in standard deviations of a bar. A rule with a period
+of twenty bars therefore gets the same kind of market on days as on minutes. Only the four basic
 operations and a fixed stream of bits are used, so that the same seed gives the same prices on every
 machine.
 """
@@ -49,7 +48,9 @@ MINUTES: Final[dict[Timeframe, int]] = {
 """Minutes from the open of a bar to the open of the next."""
 
 OPEN_MINUTE: Final[dict[Clock, int]] = {"exchange": 570, "futures": 1080, "always": 0}
-"""The minute of the day at which a session opens: 09:30, 18:00 on the evening before, 00:00."""
+"""The minute of the day at which a session opens: 09:30, 18:00 on the previous evening, or
+00:00.
+"""
 
 SESSION_MINUTES: Final[dict[Clock, int]] = {"exchange": 390, "futures": 1380, "always": 1440}
 
@@ -105,7 +106,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
       possible drifts in standard deviations of a bar.
     - ``pull`` is the share of the distance to its mean that a price closes on every bar.
     - ``gap`` is the overnight share of a session's variance.
-    - ``common`` is the correlation of two assets. With ``tied`` all assets follow the first one,
+    - ``common`` is the correlation of two assets. With ``tied`` all assets follow the first asset,
       with a spread that returns to zero.
     """
 
@@ -131,7 +132,7 @@ def make_paths(
     daily = spec.volatility / math.sqrt(SESSIONS_PER_YEAR[spec.clock])
     gap = 0.0 if spec.clock == "always" else spec.gap
     count = bars_per_session(spec.clock, timeframe)
-    # The standard deviations of every bar, and of the gap before it.
+    # The standard deviations of every bar, and of the gap before each bar.
     within, before = np.full(1, daily * math.sqrt(1.0 - gap)), np.full(1, daily * math.sqrt(gap))
     if timeframe != "1d":
         share = MINUTES[timeframe] / SESSION_MINUTES[spec.clock]
@@ -186,7 +187,7 @@ def _path(
     price = spec.price * (0.6 + 0.8 * float(draws.uniform(1)[0]))
     opens, closes = [], []
     if lead is not None:
-        # The asset follows the first one with a spread that returns to zero.
+        # The asset follows the first asset with a spread that returns to zero.
         spread, scale = 0.0, price / float(lead["open"][0])
         for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
             opens.append(1.0 + spread + gap)
@@ -210,8 +211,7 @@ def _path(
     busy = 1.0 + np.abs(shocks) * 0.5 + np.abs(draws.normal(bars)) * 0.4
     mean = math.fsum(sigma.tolist()) / bars
     volume = np.maximum(np.rint(spec.volume * busy * 0.5 * (sigma / mean)), 1.0)
-    # Prices are rounded by the number of ticks per unit, which is exact where the tick itself is
-    # not.
+    # Prices are rounded by the number of ticks per unit, which is exact even if the tick is not.
     unit = float(round(1.0 / spec.tick))
     exact = (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
     opened, high, low, close = (np.maximum(np.rint(part * unit), 1.0) / unit for part in exact)
@@ -223,7 +223,7 @@ def _path(
 PRICES: Final[tuple[Field, ...]] = ("open", "high", "low", "close", "volume")
 FIELDS: Final = ("time", "open", "high", "low", "close", "volume")
 LABELS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Assets are called A, B, C and so on."""
+"""The labels of assets: A, B, C and so on."""
 
 Feed = Mapping[str, NDArray[Any]]
 
@@ -288,7 +288,7 @@ from 09:30 to 16:00.
 class TaskBars:
     """Bars of one or more assets with the same times.
 
-    ``feeds`` maps the label of an asset to its columns: ``time`` (M8[ns], when the bar opens) and
+    ``feeds`` maps the label of an asset to its columns: ``time`` (M8[ns], the opening time) and
     ``open``, ``high``, ``low``, ``close``, ``volume`` (f8). Raises :class:`UserError` for feeds
     that are empty, lack a column or have different times.
     """
@@ -340,9 +340,7 @@ class TaskBars:
         return days
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return all columns under names such as ``A/time`` and ``A/open``, as a sandbox job takes
-        them.
-        """
+        """Return all columns under sandbox names such as ``A/time`` and ``A/open``."""
         columns: dict[str, NDArray[Any]] = {}
         for label, feed in self.feeds.items():
             columns |= {f"{label}/{name}": feed[name] for name in FIELDS}
@@ -350,7 +348,7 @@ class TaskBars:
 
     @property
     def sha256(self) -> str:
-        """The hash of the name and of every number."""
+        """The hash of the name and of all numbers."""
         content = sha256_bytes(b"".join(column.tobytes() for column in self.columns().values()))
         return sha256_of([self.name, self.rows, content])
 

@@ -1,9 +1,9 @@
 """Run checks of a program, and write their findings in the formats of build servers.
 
-A check asks one question and returns one :class:`Finding`. If later checks need a check, it is a
-*stage*: when it fails, they do not run. Otherwise it is a *gate*, which only counts. A check that
-did not run, or that could not be decided, neither passed nor failed: :attr:`Finding.holds` is None,
-and the reason says why.
+A check has one question and returns one :class:`Finding`. A check that later checks need is a
+*stage*: when it fails, they do not run. Any other check is a *gate*. A check that did not run, or
+that could not be decided, neither passed nor failed. Its :attr:`Finding.holds` is None, and
+``reason`` explains it.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``reason`` is one line, and is empty only for a check that passed. The statuses besides passed
     and failed:
 
-    - ``not_reached``: the check did not run because an earlier one failed.
-    - ``not_run``: the check did not run because something that it needs is missing.
+    - ``not_reached``: the check did not run because an earlier check failed.
+    - ``not_run``: the check did not run because a prerequisite is missing.
     - ``not_scored``: the check ran and could not decide.
 
     ``error_class`` is a short name for counting (``SyntaxError``, ``cpu_timeout``). ``claimed``
-    marks a failure that rests on the program's own report alone. ``evidence`` supports a failure,
-    ``advice`` lists places worth a look, and ``measures`` holds the numbers of the check.
+    marks a failure that rests on the program's report alone. ``evidence`` supports a failure,
+    ``advice`` lists places to review, and ``measures`` holds the numbers of the check.
     """
 
     name: str = ""
@@ -61,7 +61,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int | None = None
     claimed: bool = False
     evidence: tuple[Exhibit, ...] = ()
-    # Not ``dict`` itself: a record would then omit the numbers of a gate that has none.
+    # This is not ``dict`` itself, because a record would then omit the numbers of a gate without
+    # any.
     measures: Measures = msgspec.field(default_factory=lambda: {})
     advice: tuple[Exhibit, ...] = ()
 
@@ -75,7 +76,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the check passed; None if it did not run or could not decide."""
+        """Whether the check passed, or None if it did not run or could not decide."""
         if self.passed or self.failed:
             return self.passed
         return None
@@ -106,7 +107,7 @@ def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> 
 
 
 def passed(reason: str = "", measures: Measures | None = None) -> Finding:
-    """Return a pass, with a remark if there is one."""
+    """Return a pass, with an optional remark."""
     return Finding(status="passed", reason=reason, measures=measures or {})
 
 
@@ -116,12 +117,12 @@ def not_scored(reason: str) -> Finding:
 
 
 def not_reached(reason: str) -> Finding:
-    """Return the finding of a check that did not run because an earlier one failed."""
+    """Return the finding of a check that did not run because an earlier check failed."""
     return Finding(status="not_reached", reason=reason)
 
 
 def not_run(reason: str) -> Finding:
-    """Return the finding of a check that did not run because something that it needs is missing."""
+    """Return the finding of a check that did not run because a prerequisite is missing."""
     return Finding(status="not_run", reason=reason)
 
 
@@ -132,8 +133,8 @@ _Subject = TypeVar("_Subject")
 class Check(Generic[_Subject]):
     """One question about a subject.
 
-    ``needs`` names the checks that must not have failed. Its values are the reasons to report when
-    they did.
+    ``needs`` maps the names of checks that must not have failed to the reasons to report if they
+    did.
     """
 
     name: str
@@ -149,7 +150,8 @@ def run_checks(
 ) -> dict[str, Finding]:
     """Run checks in order and return their findings by name.
 
-    A check whose needs are not met does not run. ``skip`` makes its finding from the reason.
+    A check does not run if a check that it needs failed. ``skip`` makes its finding from the
+    reason.
     """
     findings: dict[str, Finding] = {}
     unmet: set[str] = set()
@@ -250,8 +252,10 @@ FailureClass = Literal[
 
 
 class FailureInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of failure. ``paper`` is its name in Table 6 of QuantCode-Bench, empty for a class
-    that we added.
+    """A class of failure.
+
+    ``paper`` is its name in Table 6 of QuantCode-Bench, or empty for a class that this project
+    added.
     """
 
     id: FailureClass
@@ -291,7 +295,7 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
     for line in _TABLE.replace("\n    |", " |").strip().splitlines()
     if (fields := [field.strip() for field in line.split("|")])
 )
-"""All classes of failure: the paper's in the order of its table, then those that we added."""
+"""All classes of failure: the paper's in the order of its table, then the project's additions."""
 
 
 _LINE = re.compile(
@@ -322,7 +326,7 @@ _BY_CODE: Final[dict[str, FailureClass]] = {
 
 
 def classify_run(result: Finding) -> FailureClass:
-    """Return the class of a run that failed, by its error and the words of its message."""
+    """Return the class of a failed run, from its error and the words of its message."""
     error, message = result.error_class, result.reason
     if error in _BY_CODE:
         return _BY_CODE[error]

@@ -1,10 +1,12 @@
-"""Detect collapse in training: one program for many tasks, no programs at all, or programs that
-forget their tasks.
+"""Detect collapse in training.
 
-A model that is trained on "it runs and it trades" learns one program that does both and submits it
-for every task. The detector groups programs by shape and reports the share of tasks that the
-largest group answers. The shape of a program is its code without constants, comments, formatting
-and the names that its author chose. Names of libraries stay, because a crossover of averages and a
+In a collapse, a model submits one program for many tasks, no programs, or programs that forget
+their tasks.
+
+A model trained on "it runs and it trades" learns one program that does both and submits it for
+every task. The detector groups programs by shape and reports the share of tasks that the largest
+group answers. The shape of a program is its code without constants, comments, formatting and the
+names that its author chose. Names of libraries are kept, because a crossover of averages and a
 crossover of an oscillator are two shapes.
 
 Programs of many shapes may still follow their tasks less and less. :func:`forgetting` compares two
@@ -30,7 +32,7 @@ from tradeassay_programs.code.program_source import parses
 
 _PARAMS: Final = frozenset({"p", "params"})
 _API: Final = frozenset(
-    # Methods that Backtrader calls by name; renaming them would make two different hooks look the
+    # Backtrader calls these methods by name. Renaming them would make two different hooks look the
     # same.
     "__init__ next prenext nextstart start stop notify_order notify_trade notify_data notify_cashvalue "
     "notify_fund notify_store notify_timer params lines plotinfo plotlines signals".split()
@@ -38,7 +40,7 @@ _API: Final = frozenset(
 
 
 def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | None:
-    """Return the statements of a program's shape; None if the source cannot be parsed.
+    """Return the statements of a program's shape, or None if the source cannot be parsed.
 
     The program's own names become ``v0``, ``v1`` and so on, or all ``v`` with ``tell_apart=False``.
     """
@@ -72,7 +74,7 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
 
 
 class _Shaper(ast.NodeTransformer):
-    """Removes constants and own names from a syntax tree."""
+    """Removes constants and the author's names from a syntax tree."""
 
     def __init__(self, own: set[str], tell_apart: bool) -> None:
         self._own = own
@@ -135,12 +137,12 @@ class _Shaper(ast.NodeTransformer):
 
 
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """When two programs count as equal, and when equal programs are a collapse.
+    """Definitions of equal programs and of a collapse.
 
-    - ``similarity``: two programs count as equal if they share this part of their statements
-      (multiset Jaccard of shaped lines; 1 means equal shapes).
+    - ``similarity``: two programs are equal if they share this part of their statements (multiset
+      Jaccard of shaped lines; 1 means equal shapes).
     - ``share`` and ``least``: a collapse is a group that answers at least this share of the tasks
-      and at least this many.
+      and at least this number.
     - ``unreadable``: it is also a collapse if more than this share of at least ``least`` programs
       is not Python.
     """
@@ -152,10 +154,7 @@ class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of tasks whose programs count as equal.
-
-    ``shape`` is the hash of their most common shape.
-    """
+    """A group of tasks with equal programs. ``shape`` is the hash of their most common shape."""
 
     shape: str
     tasks: tuple[str, ...]
@@ -167,8 +166,8 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ``clusters`` are sorted by size, the largest first, and include single programs.
     ``largest_share`` is None, with a ``reason``, if there is no program to compare. ``unreadable``
-    lists tasks whose program is not Python. They belong to no cluster and do not count in the
-    shares. Too many of them are a collapse, and ``reason`` says so.
+    lists tasks whose program is not Python. They belong to no cluster and are excluded from the
+    shares. Too many of them are a collapse, which ``reason`` states.
     """
 
     tasks: int
@@ -180,7 +179,7 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) -> CollapseReport:
-    """Group programs (by task id) that count as equal, and report whether they have collapsed."""
+    """Group equal programs (by task id), and report whether they have collapsed."""
     config = config or CollapseConfig()
     instance_of("programs", programs, Mapping, "give a dict of programs by the ids of their tasks")
     shaped: dict[str, tuple[str, ...]] = {}
@@ -238,7 +237,7 @@ def mean_gap(gaps: Floats, note: str | None = None) -> Measure:
 
 
 class EarlyStop:
-    """Advises a training loop what to do after each examination of held-out tasks.
+    """Advises a training loop after each examination of held-out tasks.
 
     ::
 
@@ -247,8 +246,9 @@ class EarlyStop:
         restore the best one
 
     The advice is ``best`` if the programs have never been closer to their tasks on average. It is
-    ``back`` if they are significantly farther than in the best state (:func:`forgetting`): restore
-    the best state. The ``patience``-th ``back`` becomes ``stop``: restore the best state and end.
+    ``back`` if they are significantly farther than in the best state (:func:`forgetting`). Restore
+    the best state in this case. The ``patience``-th ``back`` becomes ``stop``: restore the best
+    state and end.
 
     Examine the result on other tasks, because the best of many examinations is biased upwards on
     its own tasks.
@@ -289,8 +289,8 @@ def _groups(
     for task, lines in shaped.items():
         equal.setdefault(lines, []).append(task)
     shapes = list(equal)
-    # Similarity is measured without numbered names, because an added line would renumber the names
-    # after it.
+    # Similarity is measured without numbered names, because an added line would renumber all later
+    # names.
     counts = [
         Counter(shape_lines(programs[equal[lines][0]], tell_apart=False) or ()) for lines in shapes
     ]

@@ -27,11 +27,11 @@ BUDGET: Final = 50
 """The number of lines that a patch may change."""
 ALLOWED: Final = 0.05
 SUSPICIOUS: Final = 0.15
-"""The paper's two thresholds for traces that move without coming closer to the reference."""
+"""The paper's two thresholds for traces that move without approaching the reference."""
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return how many lines were added, replaced or removed. Blank lines do not count."""
+    """Return the number of added, replaced or removed lines. Blank lines do not count."""
     a, b = (
         [line.rstrip() for line in text.splitlines() if line.strip()] for text in (before, after)
     )
@@ -48,10 +48,10 @@ AGREEMENT: Final = 1e-6
 
 
 def trace_distance(left: DecisionList, right: DecisionList) -> float:
-    """Return the edit distance of two lists of actions, divided by the length of the longer one.
+    """Return the edit distance of two lists of actions, divided by the length of the longer list.
 
-    A bar without a trade is no action. Otherwise a strategy that seldom trades could change all its
-    trades and stay under any threshold.
+    A bar without a trade is not an action. Otherwise a strategy that seldom trades could change all
+    its trades and stay below any threshold.
     """
     left_actions, right_actions = _actions(left), _actions(right)
     longest = max(len(left_actions), len(right_actions))
@@ -93,13 +93,13 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a patch, with its evidence. The kinds are:
 
     - ``unchanged``: no trace moved.
-    - ``repair``: the traces came closer to the reference, and on no scenario moved away from it. Or
-      the program runs where it did not run before, so that there was no trace to move.
+    - ``repair``: the traces moved closer to the reference, and on no scenario away from it. Or the
+      program runs where it did not run before, so that there was no trace to move.
     - ``allowed``, ``review``: the traces moved by less than the first or the second threshold, on
       balance no farther from the reference.
     - ``drift``: the card changed its core logic, a parameter or a constraint. Or the traces moved
-      away from the reference, or moved by the second threshold or more without coming closer.
-    - ``unknown``: there was no trace to compare, and ``reasons`` says why.
+      away from the reference, or moved by the second threshold or more without approaching it.
+    - ``unknown``: there was no trace to compare, as explained in ``reasons``.
 
     ``justification`` is the author's explanation. It does not affect the verdict.
     """
@@ -117,7 +117,7 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def within_budget(self) -> bool:
-        """Whether the patch changed no more lines than it may."""
+        """Whether the number of changed lines is within the budget."""
         return self.changed_lines <= self.budget
 
     @property
@@ -129,13 +129,13 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NUMERIC = 1e-6
-"""A float parameter that differs by less is the same number written in another way."""
+"""Float parameters that differ by less are the same number in different notation."""
 
 
 def card_changes(
     first: StrategyCard, patched: StrategyCard, semantics: Semantics
 ) -> tuple[str, ...]:
-    """Return the differences of a patched card from the first one.
+    """Return the differences between a patched card and the first card.
 
     A change to a frozen value does not count.
     """
@@ -153,7 +153,7 @@ def card_changes(
         if before == after or (frozen is not None and after == frozen.value):
             continue
         if frozen is None and after is None:
-            continue  # the patch removes a name that the strategy never had
+            continue  # The patch removes a name that the strategy never had.
         tolerance = 0.0
         if frozen is not None:
             tolerance = max(frozen.tolerance, 0.0 if frozen.kind == "int" else _NUMERIC)
@@ -250,7 +250,7 @@ def check_drift(
 def _judge(scenarios: tuple[ScenarioDrift, ...]) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of drift and its reasons.
 
-    Traces that come closer to the reference are a repair, and traces that move away are drift.
+    Traces that move closer to the reference are a repair, and traces that move away are drift.
     Other moves are judged by their size.
     """
     if not scenarios:

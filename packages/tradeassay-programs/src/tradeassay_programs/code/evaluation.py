@@ -1,8 +1,7 @@
-"""Evaluate one program on one task: does it compile, run, trade, look ahead, and do what the task
-says?
+"""Evaluate one program on one task: does it compile, run, trade, look ahead, and follow the task?
 
-:func:`evaluate` returns an :class:`Evaluation`, which holds the finding of every stage and what the
-program earned.
+:func:`evaluate` returns an :class:`Evaluation` with the finding of every stage and the program's
+returns.
 """
 
 import math
@@ -95,8 +94,8 @@ class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
     """The measures of one value path.
 
     Return and drawdown are fractions over the whole run. The Sharpe ratio is annualised from bars
-    at a risk-free rate of 0. A measure is None if it is not defined: a path that never moves has no
-    Sharpe ratio.
+    at a risk-free rate of 0. A measure is None if it is not defined. For example, a constant path
+    has no Sharpe ratio.
     """
 
     total_return: float | None
@@ -107,8 +106,8 @@ class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
 class Earned(msgspec.Struct, frozen=True, kw_only=True):
     """The value paths of a strategy on its home market and of buy and hold.
 
-    The strategy's is net of commission. Buy and hold has equal weights from the first open and pays
-    no commission.
+    The strategy's path is net of commission. Buy and hold has equal weights from the first open and
+    pays no commission.
     """
 
     market: str
@@ -122,8 +121,8 @@ StageName = Literal["compile", "backtest", "trade", "lookahead", "judge"]
 STAGES: Final[tuple[StageName, ...]] = ("compile", "backtest", "trade", "lookahead", "judge")
 """The stages, in the order in which they run.
 
-Four are nested: each needs the one before. ``lookahead`` is separate and voids every program that
-it convicts.
+Four are nested: each needs the previous stage. ``lookahead`` is separate and voids every program
+that it convicts.
 """
 
 Outcome = Literal[
@@ -159,14 +158,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Equal programs get equal records, except for ``usage``.
 
-    - ``judge`` is the finding that counts. ``decided_by`` names the judge or judges that it
-      follows.
-    - ``judge_behaviour`` and ``judge_language`` are both verdicts in full.
+    - ``judge`` is the finding that counts. ``decided_by`` names the judge or judges behind it.
+    - ``judge_behaviour`` and ``judge_language`` are the complete verdicts.
     - ``earned`` is shown and never scored.
     - ``attempts`` are the calls that the kernel refused on any market.
-    - ``retried`` holds the reasons for which runs were repeated.
-    - ``isolation`` is the sandbox's level of isolation and what it lacked. It is recorded as
-      ``walls``.
+    - ``retried`` holds the reasons why runs were repeated.
+    - ``isolation`` is the sandbox's level of isolation with its missing mechanisms. It is recorded
+      as ``walls``.
     - ``drawn_again`` are markets that were drawn and replaced.
     - ``immaterial`` names constants of the task that the judged markets do not exercise.
     """
@@ -197,7 +195,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def outcome(self) -> Outcome:
         """The stage at which the program failed, ``solved``, ``trick`` or ``not_scored``.
 
-        A grave trick comes before all stages, because no result that it touched can be trusted.
+        A grave trick takes precedence over all stages, because no affected result can be trusted.
         """
         if self.grave_tricks:
             return "trick"
@@ -208,7 +206,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def passed_unjudged(self) -> bool:
-        """Whether the program passed every stage but the judge's, which could not decide.
+        """Whether the program passed every stage except the judge's, which could not decide.
 
         A program that changes the terms of its account does not count as passed.
         """
@@ -218,7 +216,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def verdict(self) -> str:
-        """The outcome in the words of the command line."""
+        """The outcome in words, for the command line."""
         if self.passed_unjudged:
             return "passed, not scored"
         if self.outcome == "not_scored" and self.changes_account_terms:
@@ -228,8 +226,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def changes_account_terms(self) -> bool:
-        """Whether the account differs from that of its orders on the task's terms, or fills at
-        known prices.
+        """Whether the program uses different account terms from the task, or fills at known
+        prices.
         """
         return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)
 
@@ -240,13 +238,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def score(self) -> float | None:
-        """1 if the program solved the task, 0 if not, None if this could not be decided."""
+        """1 if the program solved the task, 0 if not, and None without a decision."""
         outcome = self.outcome
         return None if outcome == "not_scored" else float(outcome == "solved")
 
     @property
     def reason(self) -> str:
-        """Why the program failed or was not scored; empty if it solved the task."""
+        """The reason why the program failed or was not scored. Empty if it solved the task."""
         outcome = self.outcome
         if outcome == "solved":
             return ""
@@ -267,8 +265,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failure_class(self) -> FailureClass | None:
-        """The class of failure by :mod:`tradeassay_programs.code.checks`; None if solved or not
-        scored.
+        """The class of failure, or None if the task is solved or not scored.
+
+        The classes are defined in :mod:`tradeassay_programs.code.checks`.
         """
         by_outcome: dict[str, FailureClass] = {
             "trick": "trick",
@@ -293,12 +292,12 @@ Decides = Literal["reference-first", "behaviour", "language", "both"]
 
 
 class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to evaluate a program.
+    """Settings of an evaluation.
 
     ``decides`` names the judge whose verdict counts. ``reference-first`` is the behavioural judge,
     or the language judge if the task has no reference. ``both`` requires both verdicts. With
-    ``leak=False`` the look-ahead check does not run: the stage is not scored, and no program can
-    solve its task.
+    ``leak=False`` the look-ahead check does not run. Its stage is then not scored, and no program
+    can solve its task.
     """
 
     decides: Decides = "reference-first"
@@ -323,7 +322,7 @@ def evaluate(
 ) -> Evaluation:
     """Return the evaluation of a program.
 
-    The language ``judge``, if given, reads programs that get that far.
+    The language ``judge``, if given, reads programs that reach the judge stage.
     """
     config = config or EvaluateConfig()
     evaluation = examine(
@@ -337,7 +336,10 @@ def evaluate(
 def ask_judge(
     evaluation: Evaluation, judge: JudgeClient, task: CodeTask, source: str, config: EvaluateConfig
 ) -> Evaluation:
-    """Return the evaluation with the language judge's verdict, if the program got that far."""
+    """Return the evaluation with the language judge's verdict.
+
+    The judge is not queried if the program did not reach its stage.
+    """
     if not wants_language_judge(evaluation):
         return evaluation
     case = judge_case(task, source, framework=evaluation.framework)
@@ -360,8 +362,8 @@ def examine(
     """Return an evaluation without the language judge.
 
     ``strict`` fails a program for every call that the kernel refused. ``home`` are bars for a task
-    that has no reference. ``unjudged`` leaves the behavioural judge out too, and runs only the
-    beginning of the home market.
+    without a reference. ``unjudged`` leaves the behavioural judge out too, and runs only the first
+    part of the home market.
     """
     program = _Program(
         task,
@@ -378,7 +380,7 @@ def examine(
 
 
 def note_account_terms(evaluation: Evaluation, task: CodeTask, source: str) -> Evaluation:
-    """Return the evaluation with a note on the terms of the account that a program sets itself."""
+    """Return the evaluation with a note on the account terms that the program sets."""
     own_terms = terms_set(source)
     if not own_terms:
         return evaluation
@@ -401,8 +403,7 @@ def examine_closely(
     config: EvaluateConfig,
     draws: DrawConfig,
 ) -> tuple[Evaluation, dict[str, float]]:
-    """Return an evaluation on the markets of ``draws``, and how close the program comes to the
-    reference.
+    """Return an evaluation on the markets of ``draws``, and the closeness to the reference.
 
     The second value holds the parts of
     :func:`~tradeassay_programs.code.judges.decisions.closeness`, averaged over the markets. It is
@@ -427,10 +428,10 @@ def examine_closely(
 
 @dataclass(eq=False)
 class _Program:
-    """The state of one evaluation. It is mutable, and discarded when the record is written.
+    """The mutable state of one evaluation. It is discarded when the record is written.
 
-    ``stored_bars`` replace the drawn markets. ``fed_failure`` says how the program fails or differs
-    when it gets its bars one at a time.
+    ``stored_bars`` replace the drawn markets. ``fed_failure`` describes how the program fails or
+    differs when it gets its bars one at a time.
     """
 
     task: CodeTask
@@ -472,7 +473,7 @@ class _Program:
 
     @property
     def short_draws(self) -> bool:
-        """Whether the judged markets are cut short and all run at once, as a reward does."""
+        """Whether the judged markets are cut short and all run at once, as for a reward."""
         return self.draws.shortest is not None and not self.unjudged
 
     def check_compile(self) -> Finding:
@@ -488,14 +489,14 @@ class _Program:
         refused = compile_failure(self.home)
         if self.framework != "backtrader" or refused is not None:
             return refused or finding
-        # A second run, with all bars at hand, is made for programs that broke, that reached for
-        # later bars, or that make no trade and ask how many bars there are. A program that trades
-        # may ask.
+        # A second run, with all bars available, is made for programs that failed, that read later
+        # bars, or that make no trade and query the number of bars. A program that trades may query
+        # it.
         reached = POINTERS & {trick.name for trick in self.home.tricks}
         if self.home.ok and not reached and (self.home.trades or not asks_length(self.source)):
             return finding
-        # The second run earns the program nothing. If the program works or trades only there, it
-        # looks ahead, and the reason can say so.
+        # The second run gives the program no credit. If the program works or trades only in this
+        # run, it looks ahead, and the reason can state it.
         (whole,) = self._run([self.bars], fed=False)
         if whole.ok and self.home.failure is not None:
             self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
@@ -514,7 +515,7 @@ class _Program:
         return failed(grave[0].detail, grave[0].name) if grave else PASSED
 
     def check_lookahead(self) -> Finding:
-        """Find out whether any decision depends on later bars.
+        """Check whether any decision depends on later bars.
 
         A program that gets its bars one at a time cannot look ahead. A program on frames runs on
         growing frames, on every judged market.
@@ -543,14 +544,16 @@ class _Program:
         return finding
 
     def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
-        """Return how frames grow on one market, and the generator of the false rows behind them."""
+        """Return the plan for growing frames on one market, and a generator for their false
+        rows.
+        """
         if self.unjudged:
             plan = SHORT
         elif self.short_draws:
             assert self.judging is not None
-            # An order that fills on a bar was decided on the row before. It was not yet decided on
-            # the row before that, and it must stay decided on the next row. All three rows are
-            # worth a question.
+            # An order that fills on a bar was decided on the previous row. It was not yet decided
+            # on the row before that, and it must stay decided on the next row. All three rows are
+            # tested.
             fills = {event.bar for event in self.judging.markets[number].events}
             hints = set[int]()
             for bar in fills:
@@ -562,9 +565,7 @@ class _Program:
         return plan, np.random.default_rng(seed)
 
     def check_judge(self) -> Finding:
-        """Compare the decisions with the reference's on every market, unless no judge was asked
-        for.
-        """
+        """Compare the decisions with the reference's on every market, if a judge was requested."""
         if self.unjudged:
             return not_scored("no judge was asked for")
         self.judging = self._draw(SHARED_DRAWS.of)
@@ -616,9 +617,9 @@ class _Program:
         )
 
     def _draw(self, draw: Callable[..., Judging]) -> Judging:
-        """Draw the markets: the home market first, the others for programs that get that far.
+        """Draw the home market, and the others for programs that reach the judge stage.
 
-        Stored bars are the only market if there are any.
+        Stored bars, if present, are the only market.
         """
         if self.stored_bars is not None:
             return Judging(markets=(JudgedMarket(bars=self.stored_bars, events=(), trades=0),))
@@ -639,7 +640,7 @@ class _Program:
     def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
         """Run the program on tables of bars.
 
-        If a child that was to see all tables fails, the list may hold the first run alone.
+        If a child for all tables fails, the list may contain the first run alone.
         """
         terms, limits, steps = terms_of(self.task), self.config.limits, self.rules.steps
         job = BacktestJob(
@@ -673,7 +674,7 @@ class _Program:
 
 
 def wants_language_judge(evaluation: Evaluation) -> bool:
-    """Return whether a program reached the judges and has no verdict of the language judge yet."""
+    """Return whether the language judge still has to judge a program that reached its stage."""
     if evaluation.judge.status == "not_reached":
         return False
     verdict = evaluation.judge_language
@@ -683,7 +684,7 @@ def wants_language_judge(evaluation: Evaluation) -> bool:
 def judge_case(
     task: CodeTask, source: str, *, framework: Framework, wording: Wording = "formal"
 ) -> JudgeCase:
-    """Return what the language judge reads: the task's wording and the program."""
+    """Return the language judge's input: the task's wording and the program."""
     description = task.text(wording, framework) or task.text("formal", framework) or task.formal
     return JudgeCase(
         task_id=task.id,
@@ -707,7 +708,7 @@ def with_language(
 
 
 def compile_failure(run: Backtest) -> Finding | None:
-    """Return a failure to compile that only a run shows; None if there is none.
+    """Return a failure to compile that only a run shows, or None.
 
     The child's parser may refuse the source, or the program may define no strategy when it runs.
     """
@@ -724,8 +725,8 @@ def compile_failure(run: Backtest) -> Finding | None:
 def backtest_stage(run: Backtest, *, strict: bool = False) -> Finding:
     """Return whether a run finished.
 
-    ``error_class`` is the exception that the program reports, or else the host's own finding.
-    ``strict`` fails the run for a call that the kernel refused.
+    ``error_class`` is the exception that the program reports, or the host's finding. ``strict``
+    fails the run for a call that the kernel refused.
     """
     failure = run.failure
     if isinstance(failure, ChildClaim):
@@ -791,7 +792,7 @@ def _finite(measure: Floats) -> float | None:
 def _decide(
     behaviour: BehaviourVerdict | None, language: LanguageVerdict | None, decides: Decides
 ) -> tuple[Finding, str]:
-    """Return the finding of the judge stage, and the judge or judges that it follows."""
+    """Return the finding of the judge stage, and the judge or judges behind it."""
     verdicts = (("behaviour", behaviour), ("language", language))
     findings = {judge: _verdict_finding(verdict) for judge, verdict in verdicts}
     if decides == "reference-first":
@@ -823,7 +824,10 @@ def _verdict_finding(verdict: BehaviourVerdict | LanguageVerdict | None) -> Find
 
 
 def _tricks(runs: list[Backtest]) -> tuple[Trick, ...]:
-    """Return the tricks of all runs, one of each name, sorted by name. The first run's tricks win."""
+    """Return the tricks of all runs, one for each name, sorted by name.
+
+    The first run's tricks are kept.
+    """
     tricks: dict[str, Trick] = {}
     for run in reversed(runs):
         tricks |= {trick.name: trick for trick in run.tricks}
@@ -860,7 +864,7 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
 )
 """The checks of a program, in order.
 
-All but the last are stages: no later check runs after one that failed.
+All but the last are stages: after a failed stage no check runs.
 """
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -1,10 +1,10 @@
-"""The program inside a model's answer, or what came instead of one.
+"""Extract the program from a model's answer.
 
-:func:`extract` reads an answer as people do: it also takes programs from fences that are indented
-or labelled oddly, from tags, from a JSON text, from a class whose imports are in the fence before,
-and a single function under another name. :func:`extract_block` reads the plain forms alone. Neither
-ever chooses where a reader could not. What an answer can cost is bounded: code chooses its length,
-and so do models.
+:func:`extract` reads an answer as a person would. It also accepts programs from fences that are
+indented or labelled oddly, from tags, from a JSON text, from a class whose imports are in the
+previous fence, and a single function under another name. :func:`extract_block` accepts only the
+plain forms. Neither guesses if a reader could not decide. The cost of an answer is bounded, because
+models and programs choose its length.
 """
 
 import ast
@@ -23,9 +23,12 @@ from tradeassay_programs.code.program_source import LONGEST_SOURCE, parses, stra
 from tradeassay_programs.code.task import Framework
 
 LONGEST_ANSWER: Final = 2_000_000
-"""Characters in which a block is looked for. A longer text is cut, and the note says so."""
+"""Maximum number of characters searched for a block.
+
+A longer text is cut, and the note states it.
+"""
 LONGEST_PROGRAM_ANSWER: Final = 300_000
-"""The same for a program's answer: some eighty thousand tokens."""
+"""The same limit for a program's answer: about eighty thousand tokens."""
 
 Form = Literal["fenced", "unclosed", "bare", "none"]
 NoCode = Literal["", "empty", "prose", "loop", "cut off"]
@@ -36,20 +39,22 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w.+-]*+)[^\n`]*+$")
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", ""})
 _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
 _PARSED: Final = 2 * LONGEST_SOURCE
-"""Characters that are parsed to find the program among candidates; those beyond are taken as they
-are.
+"""Maximum number of characters parsed to choose among candidates.
+
+Candidates beyond it are not parsed.
 """
 _LOOP_LINES: Final = 12
-"""A line that occurs this often and makes up most of the text is a loop."""
+"""A line with this number of repetitions that makes up most of the text is a loop."""
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says
-    what came instead.
+    """The result of an extraction.
 
-    ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its
-    program. ``blocks`` counts the candidates that the program was chosen from. ``to_the_end`` says
-    that the program, or one behind it, goes on to the last character of the answer.
+    - ``code`` is None exactly if ``form`` is ``none``. ``missing`` then describes the answer.
+    - ``unclosed`` is a fence without an end. The answer was cut off within its program.
+    - ``blocks`` is the number of candidates from which the program was chosen.
+    - ``to_the_end`` means that the program, or a later one, extends to the last character of the
+      answer.
     """
 
     code: str | None
@@ -61,11 +66,11 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def extract_block(answer: str, *, cut_off: bool) -> Extraction:
-    """Return the program of an answer: the last fenced block that defines a strategy (a model that
-    corrects itself ends with what it means), else the last Python, else the last; without fences
-    the longest run of Python.
+    """Return the program of an answer, read in the plain forms.
 
-    Thoughts never count.
+    This is the last fenced block that defines a strategy, because a model that corrects itself puts
+    its final version last. Otherwise it is the last Python block, then the last block. Without
+    fences it is the longest run of Python. Thoughts are ignored.
     """
     note = ""
     if len(answer) > LONGEST_ANSWER:
@@ -97,17 +102,17 @@ def extract(
 ) -> Extraction:
     """Return the program of an answer, read as a careful person reads it.
 
-    A ``last`` answer may have been cut off behind its strategy; lone surrogates become question
-    marks, because nothing written down may hold them.
+    A ``last`` answer may have been cut off after its strategy. Lone surrogates become question
+    marks, because no file can store them.
     """
     whole, answer = len(answer) <= LONGEST_PROGRAM_ANSWER, answer[:LONGEST_PROGRAM_ANSWER]
     if not answer.isascii():
         answer = answer.encode("utf-8", "replace").decode(
             "utf-8-sig"
-        )  # as in files, a byte-order mark is no text
+        )  # A byte-order mark is not part of the text, as in files.
     ended, opened = _END_OF_THOUGHT.search(answer), _OPEN_THOUGHT.search(answer)
     if ended is not None and (opened is None or opened.start() > ended.start()):
-        answer = answer[ended.end() :]  # a chat template has swallowed where the thought began
+        answer = answer[ended.end() :]  # A chat template has removed the start mark of the thought.
     found = extract_block(answer, cut_off=cut_off)
     if not whole:
         told = f"only the first {LONGEST_PROGRAM_ANSWER} characters were read"
@@ -129,7 +134,7 @@ def extract(
     place = wanted[-1]
     code, tree, note = candidates[place], trees[place] or ast.Module([], []), found.note
     if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body):
-        # Fences before it that only import belong to a program that imports nothing itself.
+        # Earlier fences that contain only imports belong to a program without imports.
         heads = [
             candidate
             for candidate, other in zip(candidates[:place], trees[:place], strict=True)
@@ -152,8 +157,9 @@ def extract(
 
 
 def _whole_class(found: Extraction, framework: Framework) -> Extraction:
-    """Return a program whose fence never ends without the statement that was cut off, if its
-    strategy is whole.
+    """Return an unclosed program without its truncated last statement.
+
+    The program is returned unchanged if its strategy is incomplete.
     """
     code = found.code or ""
     if found.form != "unclosed" or len(code) > _PARSED or parses(code) is not None:
@@ -170,7 +176,10 @@ def _whole_class(found: Extraction, framework: Framework) -> Extraction:
 
 
 def _parsed(candidates: list[str]) -> list[ast.Module | None]:
-    """Return the trees of candidates, the last ones first while the allowance lasts."""
+    """Return the syntax trees of candidates.
+
+    The last candidates are parsed first, within the allowance.
+    """
     left = _PARSED
     trees: list[ast.Module | None] = []
     for candidate in reversed(candidates):
@@ -193,7 +202,7 @@ def _is_program(tree: ast.Module, framework: Framework) -> bool:
 
 
 def _only_function(tree: ast.Module | None) -> str | None:
-    """Return the name of the only function at the top level, if it can be called with one table."""
+    """Return the name of the only top-level function, if it can be called with one table."""
     named = [node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef)]
     if len(named) != 1:
         return None
@@ -206,14 +215,15 @@ _TAGGED = re.compile(
     r"[<\[](python|code)[>\]]((?:(?![<\[]/?(?:python|code)[>\]]).)*+)[<\[]/\1[>\]]",
     re.IGNORECASE | re.DOTALL,
 )
-"""A program between [PYTHON] and [/PYTHON], or <code> and </code>: the form that some models were
-trained on.
+"""A program between [PYTHON] and [/PYTHON], or <code> and </code>, as in the training data of some
+models.
 """
 
 
 def _without_thoughts(answer: str) -> tuple[str, bool]:
-    """Return the text outside of thoughts, and whether one never ends: what follows is then thought
-    too.
+    """Return the text outside of thoughts, and whether a thought is unclosed.
+
+    The text after an unclosed thought is part of it.
     """
     kept: list[str] = []
     lower = answer.lower()
@@ -229,7 +239,10 @@ def _without_thoughts(answer: str) -> tuple[str, bool]:
 
 
 def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
-    """Return the Python blocks (``every``: all) that are closed, and the rest of one that is not."""
+    """Return the closed Python blocks and the content of an unclosed block.
+
+    With ``every`` all closed blocks are returned.
+    """
     blocks: list[str] = []
     fence, label, lines = "", "", list[str]()
     for line in text.splitlines():
@@ -250,8 +263,9 @@ def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
 
 
 def _best(blocks: list[str]) -> str:
-    """Return the last block that defines a strategy, else the last of any definition, else the last
-    of code.
+    """Return the last block that defines a strategy.
+
+    Otherwise return the last block with any definition, or the last block with code.
     """
     found = list(zip(blocks, _parsed(blocks), strict=True))[::-1]
     for wanted in (_defines_strategy, _defines_something, lambda tree: bool(tree.body)):
@@ -274,16 +288,17 @@ def _defines_something(tree: ast.Module) -> bool:
 
 
 def _bare(text: str) -> str | None:
-    """Return a program without fences: from the first line that looks like code to the last that
-    still parses.
+    """Return a program without fences.
+
+    It extends from the first line that looks like code to the last line that still parses.
     """
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if _CODE_LINE.match(line)), None)
     if start is None:
         return None
     body, left = lines[start:], _PARSED
-    # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own
-    # stays whole.
+    # Prose after the program is removed paragraph by paragraph. A program with a genuine syntax
+    # error stays whole.
     ends = [len(body), *(at for at in range(len(body) - 1, 0, -1) if not body[at].strip())]
     for end in ends[:50]:
         source = "\n".join(body[:end]) + "\n"
@@ -311,17 +326,15 @@ def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
 NOT_ITS_FAULT: Final = frozenset(
     {"unreachable", "rate_limited", "over_budget", "rejected", "timeout"}
 )
-"""Reply errors that say nothing about the model.
-
-The others (refused, context, unreadable) are its own.
-"""
+"""Reply errors that are not the model's fault. Other errors (refused, context, unreadable) are."""
 
 NOTHING_SPENT: Final = Usage(usd=0.0)
 
 
 def no_answer(reply: ModelReply) -> str:
-    """Return why there is no answer to judge a model by; empty when it answered or is itself to
-    blame.
+    """Return the reason why there is no answer by which to judge a model.
+
+    The result is empty if the model answered or is itself to blame.
     """
     if reply.error is None or reply.error_kind not in NOT_ITS_FAULT:
         return ""

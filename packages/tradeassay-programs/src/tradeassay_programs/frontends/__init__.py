@@ -1,1 +1,1 @@
-"""Programs within other frameworks."""
+"""Adapters that run programs within other frameworks."""

@@ -1,7 +1,9 @@
-"""``inspect eval tradeassay/quantcode`` (or ``systrade``): models write programs, and Inspect asks them.
+"""Inspect tasks in which models write programs.
 
-Inspect loads this module for all tasks of the package: those that trade come from
-:mod:`tradeassay_bench.frontends.inspect_tasks`.
+They are ``tradeassay/quantcode`` and ``tradeassay/systrade``.
+
+Inspect queries the models. It loads this module for all tasks of the package. The trading tasks are
+defined in :mod:`tradeassay_bench.frontends.inspect_tasks`.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _STAGES = ("compile", "backtest", "trade", "lookahead")
 
 _LISTS = {"setting": "settings", "wording": "wordings", "framework": "frameworks"}
 _LISTS |= {"difficulty": "difficulties", "timeframe": "timeframes", "family": "families"}
-"""Settings of which a run has several and a task one."""
+"""Settings that are lists for a run and single values for a task."""
 
 
 @task
@@ -67,7 +69,7 @@ def quantcode(
     secret: str | None = None,
     workers: int = 2,
 ) -> Task:
-    """QuantCode: a model writes a trading strategy that was described in words.
+    """QuantCode: a model writes a trading strategy that is described in words.
 
     Args:
         setting: single-turn, or agentic with feedback.
@@ -77,13 +79,13 @@ def quantcode(
         timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
         family: Only tasks of one family, e.g. breakout.
         tasks: Ids of single tasks, joined by commas.
-        sample: So many tasks, evenly spread.
-        turns: Answers that an agentic task gets.
-        judge: A model that reads the programs, besides the behavioural judge.
-        decides: Which judge the judge stage goes by.
-        task_file: A copy of the public 400-task file, instead of our tasks.
-        secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
-        workers: Programs that are examined at the same time.
+        sample: Number of tasks, evenly spread.
+        turns: Maximum number of answers per agentic task.
+        judge: A model that reads the programs, in addition to the behavioural judge.
+        decides: The judge that decides the judge stage.
+        task_file: A copy of the public 400-task file, instead of the built-in tasks.
+        secret: The secret of an earlier run, to draw the same markets. Default: random.
+        workers: Number of programs that are examined at the same time.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     for name in ("tasks", "decides", "secret", "workers"):
@@ -125,17 +127,18 @@ def systrade(
     secret: str | None = None,
     workers: int = 2,
 ) -> Task:
-    """SysTradeBench: a model builds a governed strategy from a Strategy Doc, and patches it on evidence.
+    """SysTradeBench: a model builds a strategy from a Strategy Doc, and patches it on evidence.
 
     Args:
-        benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public repository.
+        benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public
+        repository.
         strategies: Names of strategies, joined by commas. Default: all twelve.
-        iterations: Submissions that a strategy gets.
-        early_stop: End a strategy once its target is met.
-        reviewers: Models that mark every submission, blind, joined by commas.
-        minutes: Minutes that strategies with a minute version get, instead of days.
-        secret: What the years are drawn from, to repeat an earlier run. Default: drawn.
-        workers: Programs that are examined at the same time.
+        iterations: Maximum number of submissions per strategy.
+        early_stop: End a strategy when its target is met.
+        reviewers: Models that mark every submission blind, joined by commas.
+        minutes: Number of minute bars, instead of days, for strategies with a minute version.
+        secret: The secret of an earlier run, to draw the same years. Default: random.
+        workers: Number of programs that are examined at the same time.
     """
     spec = SystradeSpec(
         benchmark=benchmark,
@@ -190,7 +193,7 @@ def _code_task(
 
 @solver
 def write_program(protocol: _Protocol, items: dict[str, CodeItem], workers: int) -> Solver:
-    """Carry a task's conversation with the model under evaluation, examining every program."""
+    """Conduct a task's dialogue with the model under evaluation, and examine every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         item = items[str(state.metadata["task"])]
@@ -218,9 +221,12 @@ def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
     | {"iterations": [mean()]}
 )
 def card_scorer() -> Scorer:
-    """Score a strategy by its last submission: gates, validity, and the four measured dimensions (0 to 10). A
-    dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or whose
-    look-ahead is not cleared, is unscored."""
+    """Score a strategy by its last submission.
+
+    The scores are gates, validity, and the four measured dimensions (0 to 10). A dimension that is
+    not scored is NaN, which Inspect leaves out of means. A strategy is unscored if it has no answer
+    or its look-ahead is not cleared.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:
         outcome = msgspec.convert(state.store.get(OUTCOME), StrategyOutcome)
@@ -257,7 +263,7 @@ def card_scorer() -> Scorer:
 
 @scorer(metrics={name: [mean(), stderr()] for name in (*_STAGES, "solved")} | {"turns": [mean()]})
 def stage_scorer() -> Scorer:
-    """Score a task by stages. A task without a verdict is left unscored, with the reason."""
+    """Score a task by stages. A task without a verdict is unscored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
         outcome = msgspec.convert(state.store.get(OUTCOME), TaskOutcome)
@@ -302,7 +308,10 @@ async def _carry(
 
 
 def _judge(name: str) -> Any:
-    """Return how a judge or reviewer is asked: a scripted one answers at once, any other through Inspect."""
+    """Return the client of a judge or reviewer.
+
+    A scripted one answers at once, and any other is queried through Inspect.
+    """
     if parse_name(name).route == "scripted":
         scripted = scripted_models.get(parse_name(name).rest)()
 
@@ -318,8 +327,10 @@ _OPENED: dict[str, JobExecutor] = {}
 
 
 def _sandbox(protocol: _Protocol, workers: int) -> JobExecutor:
-    """Return the one sandbox that a benchmark has for all samples of a process: opening one costs more than an
-    examination. Raises what opening a sandbox raises."""
+    """Return the sandbox that all samples of a benchmark share in this process.
+
+    Opening a sandbox costs more than an examination. Raises the errors of opening it.
+    """
     with _LOCK:
         if not _OPENED:
             atexit.register(close_sandboxes)

@@ -1,14 +1,17 @@
-"""Generated tasks and their reward in the forms that training libraries ask for (extra ``[train]``).
+"""Generated tasks and their rewards in the formats of training libraries (extra ``[train]``).
 
-* TRL: ``GRPOTrainer(train_dataset=Dataset.from_list(rows("train", 1000)), reward_funcs=trl_reward, ...)``
-* verl: ``Dataset.from_list(rows(...)).to_parquet(...)`` and, under ``reward.custom_reward_function``,
-  ``path=pkg://tradeassay.frontends.training`` and ``name=verl_score``
+* TRL: ``GRPOTrainer(train_dataset=Dataset.from_list(rows("train", 1000)), reward_funcs=trl_reward,
+  ...)``
+* verl: ``Dataset.from_list(rows(...)).to_parquet(...)`` and, under
+  ``reward.custom_reward_function``, ``path=pkg://tradeassay.frontends.training`` and
+  ``name=verl_score``
 * verifiers: :func:`verifiers_taskset`, a ``Taskset`` of tasks that score themselves
 * OpenEnv: :func:`openenv_app`, a FastAPI app; ``uvicorn --factory
-tradeassay_programs.frontends.training:openenv_app``
+  tradeassay_programs.frontends.training:openenv_app``
 
-All give 0 for whatever is no program. A sample that could not be judged is None for TRL, which leaves it out, and
-0 for the others. Rewards come from one kept pool; :func:`use` puts another in its place.
+All return 0 for an answer without a program. A sample that could not be judged is None for TRL,
+which leaves it out, and 0 for the other libraries. One pool per process computes the rewards.
+:func:`use` replaces it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,19 +29,20 @@ POOLS: list[Pool] = []
 
 
 def use(pool: Pool) -> None:
-    """Have rewards come from this pool: other markets, workers, a cluster."""
+    """Set the pool that computes rewards, to change the markets, the workers or the cluster."""
     POOLS[:] = [pool]
 
 
 def _pool() -> Pool:
     if not POOLS:
-        # Where a training run has many processes, use() should name one secret: the same markets for all.
+        # If a training run has several processes, call use() with one secret, so that all get the
+        # same markets.
         use(Pool(judge="behaviour", config=RewardConfig(draws=QUICK)))
     return POOLS[0]
 
 
 def messages_of(task: CodeTask, wording: Wording = "formal") -> list[dict[str, str]]:
-    """Return a task as the benchmark puts it to a model."""
+    """Return the messages with which the benchmark presents a task to a model."""
     asked = opening_messages(task, QuantCodeSettings(wording=wording))
     return [{"role": one.role, "content": one.text} for one in asked]
 
@@ -63,7 +67,10 @@ def rows(
 def trl_reward(
     completions: Sequence[Any], task: Sequence[str], **columns: Any
 ) -> list[float | None]:
-    """Score a batch for TRL; a completion is a text, or a conversation whose last message counts."""
+    """Score a batch for TRL.
+
+    A completion is a text, or a conversation whose last message is scored.
+    """
     answers = [one if isinstance(one, str) else one[-1]["content"] for one in completions]
     return [scored.value for scored in _pool().batch(answers, [load_task(name) for name in task])]
 
@@ -75,12 +82,15 @@ def verl_score(
 
 
 def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:
-    """Score what a model wrote for an item, as a Python grader is called."""
+    """Score a model's answer to an item. The signature is that of a Python grader."""
     return verl_score(SOURCE, sample.get("output_text"), item["task"])
 
 
 def verifiers_taskset(family: str = "train", count: int = 1000, seed: int = 0) -> Any:
-    """Return a taskset of the package ``verifiers``: tasks ask as the benchmark does and score the last reply."""
+    """Return a taskset of the package ``verifiers``.
+
+    Its tasks use the benchmark's messages and score the last reply.
+    """
     vf: Any = require("verifiers.v1", "train", "tasks for verifiers")
 
     class QuantCodeTask(vf.Task[vf.TaskData, vf.State, vf.TaskConfig]):  # type: ignore[misc]  # untyped here
@@ -101,7 +111,10 @@ def verifiers_taskset(family: str = "train", count: int = 1000, seed: int = 0) -
 
 
 def openenv_app(family: str = "train", seed: int = 0) -> Any:
-    """Return the app of an OpenEnv environment: ``reset`` shows the next task, ``step`` takes the answer to it."""
+    """Return the app of an OpenEnv environment.
+
+    ``reset`` shows the next task, and ``step`` takes the answer to it.
+    """
     core: Any = require("openenv.core", "train", "an OpenEnv environment")
 
     class Answer(core.Action):  # type: ignore[misc]  # untyped where it is not installed

@@ -1,1 +1,1 @@
-"""Pages of programs."""
+"""Reports on programs for the terminal and as pages."""

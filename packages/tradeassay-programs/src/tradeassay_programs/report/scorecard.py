@@ -1,5 +1,8 @@
-"""The scorecard of one submission as a page with its drawings (decisions on the price path, exposure wanted, what
-costs leave of a year), and the pages on which people review submissions."""
+"""Render the scorecard of a submission, and the forms on which people review submissions.
+
+The scorecard has drawings of decisions on the price path, target exposure, and the year's return by
+cost.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ _SHOWN_DIFFERENCES = 30
 
 
 def write_check_html(check: SubmissionCheck, path: Path) -> Path:
-    """Write the scorecard of a submission that no model was asked for, and return its path."""
+    """Write the scorecard of a submission that was checked without a model, and return its path."""
     badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
     parts = {
         name: getattr(check, name)
@@ -58,7 +61,7 @@ def write_check_html(check: SubmissionCheck, path: Path) -> Path:
 
 
 def render_card(made: SubmissionCard, badges: BadgeTexts = (), *, back: str = "") -> str:
-    """Return the page of one scorecard. ``back`` links to the page of the run it belongs to."""
+    """Return the page of one scorecard. ``back`` is the link to the page of its run."""
     card, trail = made.scorecard, made.trail
     if made.iteration is not None:
         badges = (*badges, ("plain", f"iteration {made.iteration}"))
@@ -92,7 +95,7 @@ def render_card(made: SubmissionCard, badges: BadgeTexts = (), *, back: str = ""
 
 
 def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
-    """Return the tone of the verdict, the verdict in one sentence, and what it does not say."""
+    """Return the tone of the verdict, the verdict in one sentence, and its limits."""
     report, drift = made.scorecard.gates, made.drift
     failure = report.first_failure
     missing = [gate for gate in report.gates if gate.status == "not_run"]
@@ -120,7 +123,7 @@ def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
 
 
 def _measured(value: object) -> str:
-    """Return what a gate measured: hashes are cut, numbers written out."""
+    """Return a gate's measurement as text. Hashes are shortened, and numbers are formatted."""
     if value is None:
         return numbers.NONE
     if isinstance(value, str):
@@ -131,7 +134,7 @@ def _measured(value: object) -> str:
 
 
 def _followed(step: AuditStep) -> tuple[str, bool]:
-    """Return a step of an audited trade in words, and whether it is sound."""
+    """Return a step of an audited trade in words, and whether it is correct."""
     if step.id is None:
         return "missing", False
     if step.own is None:
@@ -141,7 +144,10 @@ def _followed(step: AuditStep) -> tuple[str, bool]:
 
 
 def write_review_form(form: ReviewForm, path: Path) -> Path:
-    """Write a page on which a person reads submissions, marks them, and saves the table; return its path."""
+    """Write a page for reading and marking submissions, and return its path.
+
+    The page can save the table of marks.
+    """
     context = {"form": form, "marks": tuple(range(1, 11))}
     return write_page(
         path, render_page("review_form.html.j2", context, scripts=("review_form.js",))
@@ -156,15 +162,17 @@ def write_review_html(rated: Rated, path: Path) -> Path:
 
 
 Drawing = dict[str, Any]
-"""The parts of a picture as its template names them; places are in the units of the picture."""
+"""The parts of a drawing, as named in its template. Positions are in the units of the drawing."""
 
 WIDTH, HEIGHT, STRIP = 1000.0, 230.0, 70.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
 
 
 def leg_charts(trail: Trail) -> tuple[Drawing, ...]:
-    """Return a drawing for each leg that was traded by either side, or for the first where nothing was: prices,
-    the decisions on them, and the exposures of both sides below."""
+    """Return a drawing for each leg that either side traded, or for the first leg if none.
+
+    It shows prices, the decisions on them, and below them the exposures of both sides.
+    """
     legs = {mark.leg for mark in trail.marks}
     chosen = [path for path in trail.paths if path.leg in legs] or list(trail.paths[:1])
     whole = len(trail.marks) == sum(trail.counts.values())
@@ -191,8 +199,10 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
         return path.closes[place - 1] * (1.0 - share) + path.closes[place] * share
 
     def steps(found: Sequence[tuple[int, float | None]]) -> str:
-        """Return a step line: the wanted exposure holds until the next decision; its drift with prices is left
-        out."""
+        """Return a step line in which a target exposure is held until the next decision.
+
+        The drift with prices is left out.
+        """
         points = [(0.0, 0.0)]
         for row, share in found:
             if share is not None:
@@ -225,9 +235,10 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
 
 
 def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Drawing | None:
-    """Return the drawing of (cost in basis points, total return) pairs on a logarithmic scale of costs.
+    """Return the drawing of (cost in basis points, total return) pairs, with a log scale of costs.
 
-    ``even`` is where the return crosses zero; it is left out where that is off the chart."""
+    ``even`` is the cost at which the return is zero. It is left out if it is off the chart.
+    """
     if len(points) < 2:
         return None
     low_x, high_x = math.log10(points[0][0]), math.log10(points[-1][0])
@@ -260,10 +271,11 @@ def _tick(at: float, text: str) -> Drawing:
 
 
 def _nine_digits(value: float) -> float:
-    """Return a number without its last digits, which differ between processors.
+    """Return a number rounded to nine digits, because the last digits differ between processors.
 
-    Prices are whole ticks, so half of a sum often ends in a five: the last digit of the float would decide how it is
-    rounded for the page."""
+    Prices are whole ticks, so half of a sum often ends in a five. The last digit of the float would
+    decide its rounding on the page.
+    """
     return float(f"{value:.9g}")
 
 

@@ -1,15 +1,22 @@
 """Check a sandbox by trying to break out of it.
 
-The attacks are in ``attacks.txt``, each under a line ``## name family proof`` with optional marks. ``short`` puts the
-attack into the short form. ``numpy`` gives the control arrays too. ``wait=S`` waits up to S seconds for an effect.
-The text after ``## again`` is a second job that looks for what the first one left behind. An attack fills the list
-``found`` from the targets in ``p``. Its errors are swallowed, so that only the kernel and the host record it. The
-targets are made for each run: a secret, files, sockets, a victim process, future prices.
+The attacks are in ``attacks.txt``. Each is below a line ``## name family proof`` with optional
+marks:
 
-Every attack runs twice: in the sandbox, where it must not succeed, and in a plain subprocess, where it must succeed to
-count. This control works like a harness without a sandbox: it loads all prices, passes the visible ones to the code,
-scores its decisions in the same process and prints the result. It has its own limits on memory, processor time, file
-size and time, so that a successful attack does no harm. Processes that it leaves running are ended with its group.
+- ``short`` includes the attack in the short form.
+- ``numpy`` gives the control arrays too.
+- ``wait=S`` waits up to S seconds for an effect.
+
+The text after ``## again`` is a second job that looks for traces of the first job. An attack fills
+the list ``found`` from the targets in ``p``. Its errors are suppressed, so that only the kernel and
+the host record it. The targets are made for each run: a secret, files, sockets, a victim process,
+future prices.
+
+Every attack runs twice: in the sandbox, where it must not succeed, and in a plain subprocess, where
+it must succeed to count. This control works like a harness without a sandbox: it loads all prices,
+passes the visible prices to the code, scores its decisions in the same process and prints the
+result. It has separate limits on memory, processor time, file size and time, so that a successful
+attack does no harm. Processes that it leaves running are ended with its group.
 """
 
 from __future__ import annotations
@@ -56,7 +63,10 @@ _VICTIM: Final = "import sys, time; sys.stdout.write('up'); sys.stdout.flush(); 
 
 
 class Arena(contextlib.ExitStack):
-    """The targets of one run of one attack, as a context manager. It never touches the user's files."""
+    """The targets of one run of one attack, as a context manager.
+
+    It never touches the user's files.
+    """
 
     def __init__(self, secret: str, *, victim: bool) -> None:
         super().__init__()
@@ -122,7 +132,7 @@ class Arena(contextlib.ExitStack):
         return self._state() != self._before
 
     def wait_for_change(self, seconds: float) -> None:
-        """Wait until the target folder changes, or the time is over."""
+        """Wait until the target folder changes, or the time is up."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.changed():
             time.sleep(0.02)
@@ -167,14 +177,14 @@ TIGHT: Final = JobLimits(
     rows=10_000,
     columns=16,
 )
-"""The limits of every attack in the sandbox. Attacks on limits exceed them by a little."""
+"""The limits of every attack in the sandbox. Attacks on limits exceed them slightly."""
 
 
 class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one run of an attack.
 
-    ``evidence`` is what the attack reports, and ``pnl`` the profit that its host believes. ``accepted`` is the number
-    of output bytes that the host accepted. ``note`` says how the run ended.
+    ``evidence`` is the attack's report, and ``pnl`` the profit that its host believes. ``accepted``
+    is the number of output bytes that the host accepted. ``note`` describes how the run ended.
     """
 
     evidence: tuple[str, ...] = ()
@@ -184,14 +194,14 @@ class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PROOFS: Final[dict[str, Callable[[Arena, AttackOutcome], bool]]] = {
-    # The attack reports that it did something forbidden.
+    # The attack reports a forbidden action.
     "done": lambda arena, outcome: "done" in outcome.evidence,
     "knows_secret": lambda arena, outcome: any(arena.secret in text for text in outcome.evidence),
-    # The attack reports a price from a row that it did not get.
+    # The attack reports a price from a row that it did not receive.
     "knows_future": lambda arena, outcome: any(
         f"{arena.future_price:.4f}" in text for text in outcome.evidence
     ),
-    # The host believes a profit that was never made.
+    # The host believes a false profit.
     "forged": lambda arena, outcome: outcome.pnl is not None and outcome.pnl >= FORGED_PNL,
     "touched": lambda arena, outcome: arena.changed(),
     "heard": lambda arena, outcome: arena.heard(),
@@ -201,11 +211,11 @@ PROOFS: Final[dict[str, Callable[[Arena, AttackOutcome], bool]]] = {
         outcome.accepted > (TIGHT.result_mb << 20) + (TIGHT.log_kb << 10) + (64 << 10)
     ),
 }
-"""For each kind of attack, how the host finds out that it succeeded."""
+"""The host's test of success for each kind of attack."""
 
 
 class Attack(msgspec.Struct, frozen=True, kw_only=True):
-    """One attack. ``sources`` are its jobs; a second job looks for what the first one left behind."""
+    """One attack. ``sources`` are its jobs. A second job looks for traces of the first job."""
 
     name: str
     family: str
@@ -296,7 +306,7 @@ def _run_control(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
     finally:
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
-        with contextlib.suppress(ProcessLookupError):  # nothing was left
+        with contextlib.suppress(ProcessLookupError):  # No trace was left.
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         if process.stdout is not None:
@@ -305,9 +315,13 @@ def _run_control(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
 
 
 def _believe(output: bytes, note: str) -> AttackOutcome:
-    """Return the result in an output as a naive host would read it: the last line of JSON, or a pickle."""
+    """Return the result in an output as a naive host would read it.
+
+    The result is the last line of JSON, or a pickle.
+    """
     if output.startswith(b"\x80"):
-        # A process of its own loads the pickle. What it does there, it would do to a host that loads pickles.
+        # A separate process loads the pickle. Its effects there are the effects on a host that
+        # loads pickles.
         loader = [
             sys.executable,
             "-I",
@@ -336,7 +350,7 @@ LIGHT = SandboxConfig(
 )
 """A sandbox that starts fast and has the modules that attacks need.
 
-The isolation must stop an attack, not a missing module.
+The isolation must stop an attack. A missing module must not.
 """
 
 # Many attacks only wait for a limit, so several run at once.
@@ -346,9 +360,9 @@ _AT_ONCE = 4
 class AttackResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one attack, a line of the table.
 
-    ``control`` says whether the attack succeeds in a plain process. Only then it counts. ``sandbox`` says whether the
-    sandbox ``held`` or the attack ``escaped``. ``record`` is what the host recorded: a refused call, a failure, or
-    what the attack found.
+    ``control`` is whether the attack succeeds in a plain process. Otherwise it does not count.
+    ``sandbox`` is ``held`` or ``escaped``. ``record`` is the host's record: a refused call, a
+    failure, or the attack's findings.
     """
 
     name: str
@@ -371,7 +385,7 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def escaped(self) -> tuple[AttackResult, ...]:
-        """The attacks that got through. If there is one, the sandbox is broken."""
+        """The attacks that escaped. A sandbox with an escaped attack is broken."""
         return tuple(result for result in self.results if result.sandbox == "escaped")
 
     def table(self) -> str:
@@ -386,7 +400,7 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
     def summary(self) -> str:
-        """Return one line with the level of isolation and the numbers of attacks that counted and got through."""
+        """Return one line with the isolation level and the counts of attacks."""
         through = len(self.escaped)
         return f"{self.tier.level}: {len(self.counted)} attacks counted, {through} got through"
 
@@ -400,11 +414,12 @@ def check_sandbox(
 ) -> SandboxReport:
     """Attack a sandbox and return the results.
 
-    ``executor`` is the sandbox to attack; by default a new one is opened with ``config``, or with ``LIGHT``.
-    ``short`` tries one or two attacks of each kind, in a few seconds. ``only`` names single attacks.
+    ``executor`` is the sandbox to attack. By default a new sandbox is opened with ``config``, or
+    with ``LIGHT``. ``short`` tries one or two attacks of each kind, in a few seconds. ``only``
+    names single attacks.
 
-    Raises :class:`CheckFailed` with the names of all attacks that got through, and SandboxRefused if this machine
-    cannot contain untrusted code.
+    Raises :class:`CheckFailed` with the names of all escaped attacks, and SandboxRefused if this
+    machine cannot contain untrusted code.
     """
     unknown = set(only) - {attack.name for attack in ATTACKS}
     if unknown:
@@ -413,7 +428,7 @@ def check_sandbox(
     attacks = [
         attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)
     ]
-    # A new secret goes into this process's environment, where careless harnesses keep their keys.
+    # A new secret is added to this process's environment, where careless harnesses keep their keys.
     secret = "s3cret-" + secrets.token_hex(8)
     os.environ[_VARIABLE] = secret
     with contextlib.ExitStack() as stack:
@@ -438,7 +453,8 @@ def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
         control = succeeds(arena, outcome)
     with Arena(secret, victim=attack.victim) as arena:
         for source in attack.sources:
-            # Imports are not guarded and refused calls do not fail the job, so that only the isolation holds it.
+            # Imports are not guarded and refused calls do not fail the job, so that only the
+            # isolation stops it.
             job = Job(
                 source=source,
                 columns={"close": arena.visible},
