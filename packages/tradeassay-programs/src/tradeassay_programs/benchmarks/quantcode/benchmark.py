@@ -1,4 +1,4 @@
-"""Run QuantCode: its episodes, its dialogues with models, the examination of programs, and its scores."""
+"""Run QuantCode: its episodes, dialogues, examinations of programs, and scores."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import product
@@ -74,7 +74,7 @@ from tradeassay_programs.code.task import CodeTask
 from tradeassay_programs.sandbox import JobExecutor, TimeoutTeller
 
 _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
-"""Packages that programs use. Another version may give different orders."""
+"""Packages that programs use. A different version may give different orders."""
 _MOST_KEPT = 4096
 
 
@@ -109,7 +109,10 @@ class QuantCodeProtocol(CodeProtocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The missing wordings, and how many tasks run on synthetic bars because the data set lacks their symbols."""
+        """Notes on missing wordings and on tasks that run on synthetic bars.
+
+        A task runs on synthetic bars if the data set lacks its symbol.
+        """
         notes, count, dataset = [], len(self.tasks), self.spec.dataset
         for framework, wording in product(self.spec.frameworks, self.spec.wordings):
             missing = sum(task.text(wording, framework) is None for task in self.tasks.values())
@@ -125,7 +128,10 @@ class QuantCodeProtocol(CodeProtocol):
         return tuple(notes)
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        """Return one episode for every combination of the spec. Tasks without a wording are left out."""
+        """Return one episode for every combination of the spec.
+
+        Tasks without a wording are left out.
+        """
         spec, items = self.spec, list[CodeItem]()
         variants = len(spec.frameworks) * len(spec.wordings) * len(spec.settings)
         check_grid_size(variants * len(spec.models) * len(self.tasks) * len(spec.seeds))
@@ -147,7 +153,9 @@ class QuantCodeProtocol(CodeProtocol):
         return tuple(items)
 
     def facts(self) -> dict[str, str]:
-        """Return the hashes of tasks, prompts, rules and configuration, and the versions of packages."""
+        """Return the hashes of tasks, prompts, rules and configuration, and the versions of
+        packages.
+        """
         facts = {}
         for name, task in sorted(self.tasks.items()):
             # The list of constants that cannot matter changes no score, so it is not hashed.
@@ -156,7 +164,8 @@ class QuantCodeProtocol(CodeProtocol):
         facts |= {f"prompt {name}": digest for name, digest in sorted(PROMPTS.hashes.items())}
         facts["evaluation"] = sha256_of(self.spec.evaluate)
         facts |= installed_versions(_COMPUTING)
-        # Options that are not set are left out, so that a new option does not change the hashes of earlier runs.
+        # Unset options are left out, so that a new option does not change the hashes of earlier
+        # runs.
         draws = {
             name: value for name, value in msgspec.to_builtins(DRAWS).items() if value is not None
         }
@@ -176,7 +185,10 @@ class QuantCodeProtocol(CodeProtocol):
         return msgspec.convert({**item.protocol, **turns}, QuantCodeSettings)
 
     def dialogue(self, item: Item) -> CodeDialogue[TaskOutcome]:
-        """Conduct the dialogue of an item. The language judge reads programs that get that far."""
+        """Conduct the dialogue of an item.
+
+        The language judge reads programs that reach its stage.
+        """
         task, settings = self.tasks[item.task], self.settings(item)
         reference = reference_of(task, settings.framework)
         if reference:
@@ -218,9 +230,10 @@ class QuantCodeProtocol(CodeProtocol):
         return TimeoutTeller(executor, on_timeout)
 
     def examine(self, item: Item, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
-        """Examine a program. A program that was submitted for the same task before is not run again.
+        """Examine a program.
 
-        Processor seconds are not recorded, because they never repeat.
+        A program that was already submitted for the same task is not run again. Processor seconds
+        are not recorded, because they never repeat.
         """
         key = (item.task, request.framework, request.source)
         if key in self._examined:
@@ -252,7 +265,7 @@ class QuantCodeProtocol(CodeProtocol):
         return Ending(reason=record.reason, words=words)
 
     def inconsistencies(self, record: TaskOutcome) -> Iterator[tuple[int, str]]:
-        """Yield the turns whose verdict is about another program."""
+        """Yield the turns whose verdict is about a different program."""
         for place, turn in enumerate(record.turns):
             if turn.code is None:
                 continue
@@ -275,8 +288,8 @@ class QuantCodeProtocol(CodeProtocol):
     def rewards(cls, record: TaskOutcome) -> dict[int, AnswerReward]:
         """Return the reward of each turn, from its recorded verdict.
 
-        A program's closeness to the reference is not recorded, so this part of the reward is missing. The evidence
-        holds ``agreement``.
+        A program's closeness to the reference is not recorded, so this part of the reward is
+        missing. The evidence holds ``agreement``.
         """
         rewards = {}
         for place, turn in enumerate(record.turns):
@@ -311,8 +324,9 @@ class QuantCodeProtocol(CodeProtocol):
 
     @classmethod
     def paper_spec(cls, request: PaperRequest) -> QuantCodeSpec:
-        """Return the spec of the paper's single turns, with ``grid`` also of its agentic turns."""
-        # The public tasks have no reference, so only a language judge can decide them, as in the paper.
+        """Return the spec of the paper's single turns. ``grid`` adds its agentic turns."""
+        # The public tasks have no reference, so only a language judge can decide them, as in the
+        # paper.
         by_language = request.judge is not None and request.data is not None
         return QuantCodeSpec(
             benchmark=QUANTCODE,
@@ -335,7 +349,10 @@ class QuantCodeProtocol(CodeProtocol):
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
-    """Return the tasks of a spec, sorted by id. Raises :class:`UserError` for an unknown id or a missing file."""
+    """Return the tasks of a spec, sorted by id.
+
+    Raises :class:`UserError` for an unknown id or a missing file.
+    """
     tasks = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
     by_id = {task.id: task for task in tasks}
     for name in spec.tasks:
@@ -361,5 +378,6 @@ def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
     ]
     if spec.sample >= len(playable):
         return tuple(playable)
-    # The list is sorted by id. A sample spread over it has about the same shares of timeframes and kinds.
+    # The list is sorted by id. An evenly spread sample has about the same shares of timeframes and
+    # kinds.
     return tuple(playable[place * len(playable) // spec.sample] for place in range(spec.sample))

@@ -43,9 +43,10 @@ _NO_TASK = "no-task"
 
 
 def read_program(path: Path) -> str:
-    """Return a program's text, decoded as Python does it: as UTF-8, or by the encoding in its first lines.
+    """Return a program's text, decoded as Python does.
 
-    Raises :class:`UserError` for a path that is missing, not a file, too large or not text.
+    The encoding is UTF-8 or the encoding named in the first lines. Raises :class:`UserError` for a
+    path that is missing, not a file, too large or not text.
     """
     kind = other_than_file(path)
     if kind:
@@ -84,19 +85,21 @@ def check_program(
     """Return the evaluation of a program on a task.
 
     - ``judge`` names a model that reads the program as well.
-    - ``rules`` hold the secret from which the judged markets are drawn. By default the secret is random.
+    - ``rules`` hold the secret from which the judged markets are drawn. By default the secret is
+      random.
     - ``strict`` fails a program for any call that the kernel refused.
     - ``home`` are bars for a task without a reference (see
       :func:`~tradeassay_programs.benchmarks.quantcode.loading.on_stored_bars`).
 
-    Raises :class:`UserError` for an unknown task, and MissingExtra or SandboxRefused if this machine cannot run
-    programs.
+    Raises :class:`UserError` for an unknown task, and MissingExtra or SandboxRefused if this
+    machine cannot run programs.
     """
     chosen = load_task(task) if isinstance(task, str) else task
     rules = rules or rules_of(None)
     with ExitStack() as stack:
         if executor is None and not check_compiles(source, framework).passed:
-            # There is nothing to run, so no sandbox is needed. This executor refuses to run programs anyway.
+            # There is nothing to run, so no sandbox is needed. This executor refuses to run
+            # programs anyway.
             executor = TrustedCodeInProcess()
         elif executor is None:
             executor = stack.enter_context(open_code_executor())
@@ -127,14 +130,16 @@ def validate_tasks(
     tell: Callable[[ProgramLine], None] | None = None,
     executor: ExecutorName = "local",
 ) -> ValidationReport:
-    """Run all references and decoys of tasks. A reference must pass, a decoy must fail at its stage.
+    """Run all references and decoys of tasks.
 
-    ``judge`` names a model whose errors are measured too. The judged markets are drawn from ``secret``. ``workers``
-    defaults to the number of cores. With ``executor="ray"`` the cluster gets one piece of work for each task.
-    ``tell`` is called with each finished line.
+    A reference must pass, and a decoy must fail at its stage.
 
-    Raises :class:`UserError` if no task has a reference or a decoy, and MissingExtra or SandboxRefused if this
-    machine cannot run programs.
+    ``judge`` names a model whose errors are measured too. The judged markets are drawn from
+    ``secret``. ``workers`` defaults to the number of cores. With ``executor="ray"`` the cluster
+    gets one work item for each task. ``tell`` is called with each finished line.
+
+    Raises :class:`UserError` if no task has a reference or a decoy, and MissingExtra or
+    SandboxRefused if this machine cannot run programs.
     """
     if not any(task.has_reference or task.decoys or task.frame for task in tasks):
         reason = "there is nothing to validate: none of these tasks has a reference or a decoy"
@@ -167,7 +172,7 @@ def _validate(
     config: ValidateConfig,
     tell: Callable[[ProgramLine], None] | None,
 ) -> ValidationReport:
-    """Open an executor, and the judge if there is one, and validate tasks."""
+    """Open an executor, and the judge if requested, and validate tasks."""
     with open_code_executor(workers) as executor:
         if judge is None:
             return validate(tasks, executor, config=config, tell=tell)
@@ -180,7 +185,7 @@ def _validate(
 
 @contextmanager
 def open_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
-    """Open a model as a judge that any thread can ask. Raises what opening a model raises."""
+    """Open a model as a judge that any thread can query. Raises the errors of opening a model."""
     check_model(name)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="tradeassay-judge", daemon=True)
@@ -204,10 +209,11 @@ def open_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
 
 
 def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
-    """Return a built-in task, a task from your own file (``ID.toml``), or one from a copy of the public file.
+    """Return a task by its id.
 
-    Without an id this returns a task that any strategy fits: one stock by days, without a reference. Raises
-    :class:`UserError` with similar names for an unknown task.
+    It is a built-in task, or a task from ``file``: a user's ``ID.toml`` or a copy of the public
+    file. Without an id, return a task that any strategy fits: one stock with daily bars and no
+    reference. Raises :class:`UserError` with similar names for an unknown task.
     """
     if task_id is None:
         return CodeTask(
@@ -248,7 +254,7 @@ _LISTED = ("id", "title", "difficulty", "timeframe", "family", "market", "assets
 
 
 def task_line(task: CodeTask) -> dict[str, object]:
-    """Return the line of a task in a list of tasks, without its texts and programs."""
+    """Return the entry of a task in a list of tasks, without its texts and programs."""
     line = {name: getattr(task, name) for name in _LISTED}
     decoys = len(task.decoys)
     if task.frame is not None:

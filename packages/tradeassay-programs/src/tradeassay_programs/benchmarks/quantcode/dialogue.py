@@ -1,10 +1,12 @@
-"""One task with one model, from the first question to the last verdict. No I/O here.
+"""The dialogue about one task with one model, from the first question to the last verdict.
 
-The settings say how a task is put to a model: one answer or ten, in which wording, for which framework.
-:func:`play` yields :class:`~tradeassay_bench.core.dialogue.AskModel` (and is sent a ``ModelReply``) or
-:class:`~tradeassay_programs.code.evaluation.EvaluateRequest` (and is sent an ``Evaluation``), and returns a frozen
-:class:`TaskOutcome` that keeps every turn. What a model is told about a program that was not accepted is a
-stage, a class of error, a message and reasons.
+No I/O here.
+
+The settings define how a task is presented: one answer or ten, the wording, and the framework.
+:func:`play` yields :class:`~tradeassay_bench.core.dialogue.AskModel` (and receives a
+``ModelReply``) or :class:`~tradeassay_programs.code.evaluation.EvaluateRequest` (and receives an
+``Evaluation``). It returns a frozen :class:`TaskOutcome` with every turn. The feedback on a
+rejected program consists of a stage, a class of error, a message and reasons.
 """
 
 from collections.abc import Callable, Generator
@@ -28,10 +30,13 @@ Setting = Literal["single-turn", "agentic"]
 
 
 class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
+    """How a task is presented to a model.
 
-    ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
-    what was found in it. Raises :class:`UserError` for numbers that allow no turn."""
+    ``turns`` is the maximum number of answers in the agentic setting (the paper: 10).
+
+    With ``history="full"`` the model sees the whole conversation. With ``last`` it sees only its
+    latest program and the findings on it. Raises :class:`UserError` for numbers that allow no turn.
+    """
 
     setting: Setting = "single-turn"
     turns: int = 10
@@ -50,7 +55,7 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelJudge:
-    """A language judge of this benchmark: a model's name, the way to ask it, and our prompts for a framework."""
+    """A language judge: a model's name, its query function, and the prompts for a framework."""
 
     name: str
     answer: Callable[[AskModel], ModelReply]
@@ -73,7 +78,7 @@ _ADVICE: Final = {
     "trick": "It tried to have something else counted than its orders.",
 }
 _LONGEST: Final = 2_000
-"""Characters of an error text that is handed back."""
+"""Maximum number of characters of an error text in the feedback."""
 _NO_CODE: Final = {
     "empty": "the answer is empty",
     "prose": "the answer holds words and no program",
@@ -83,9 +88,10 @@ _NO_CODE: Final = {
 
 
 def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> str:
-    """Return what goes back to the model about a program that was not accepted.
+    """Return the feedback to the model on a rejected program.
 
-    Hints of the judges say in general terms what differs, never what the reference does."""
+    Hints of the judges describe differences in general terms and never reveal the reference.
+    """
     at: int | None = None
     if evaluation.grave_tricks:
         said = [trick.detail or trick.name for trick in evaluation.grave_tricks]
@@ -134,13 +140,16 @@ Answer = ModelReply | Evaluation
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer and what came of it. ``stage`` is where it ended, ``feedback`` what the model was told.
+    """One answer and its result.
 
-    ``cut_off``: the answer reached the limit of tokens before its program was complete. What there was of it does
-    not compile, or there was none; that says nothing about the model's Python.
+    ``stage`` is the stage at which it ended, ``feedback`` the text sent to the model.
 
-    ``code`` is None when there was none (``form`` is ``none``); ``raw`` is then kept, so that a reader can see
-    what came instead."""
+    ``cut_off`` means that the answer reached the token limit before its program was complete. The
+    incomplete program does not compile, or there is none. This does not measure the model's Python.
+
+    ``code`` is None if the answer has no program (``form`` is ``none``). ``raw`` is then kept, so
+    that a reader can see the answer.
+    """
 
     number: int
     stage: TurnStage
@@ -155,11 +164,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one task. ``solved`` is None without a verdict, and ``reason`` says why.
+    """The outcome of one task. ``solved`` is None without a verdict, with the reason in ``reason``.
 
-    ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it.
-    ``tricks`` names those found in any turn. ``usage`` adds up the writer's tokens, not the judge's (those are in
-    the evaluations)."""
+    ``stage`` and ``failure_class`` are taken from the last turn. ``solved_at`` is the turn that
+    solved the task. ``tricks`` names the tricks of all turns. ``usage`` is the sum of the writer's
+    tokens. The judge's tokens are in the evaluations.
+    """
 
     task: str
     setting: Setting
@@ -176,13 +186,16 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answer, TaskOutcome]:
-    """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
+    """Present a task to a model. Raises :class:`UserError` if the task has no such wording.
 
-    Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
-    found (which scores zero whatever would follow), no verdict is possible any more, or the same
-    answer comes twice in a row: a model that repeats itself has stopped trying."""
+    The single-turn setting ends after one answer. The agentic setting ends when a program solves
+    the task, turns run out, a trick is found (which scores zero in any case), no verdict is
+    possible any more, or the same answer is given twice in a row. A model that repeats itself has
+    stopped trying.
+    """
     opening = opening_messages(task, settings)
-    # The question as data. The text shows none of it: models copied its keys into their programs.
+    # The question as data. The text shows none of it, because models copied its keys into their
+    # programs.
     same = {
         name: getattr(task, name) for name in ("timeframe", "bars", "cash", "commission", "sizing")
     }
@@ -197,7 +210,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             purpose="write", messages=tuple(messages), attempt=number, given=given
         )
         assert isinstance(reply, ModelReply)
-        if not reply.text.isascii():  # lone halves of characters cannot be written down
+        if not reply.text.isascii():  # Lone surrogates cannot be stored.
             reply = msgspec.structs.replace(
                 reply, text=reply.text.encode("utf-8", "replace").decode("utf-8")
             )
@@ -208,7 +221,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         found = extract(reply.text, settings.framework, cut_off=reply.stop == "length", last=once)
         answer = found.code or reply.text
         if number > 1 and answer == last:
-            # The same program, the same findings.
+            # The same program has the same findings.
             reason = f"the same answer again, which ends the attempts; {turns[-1].reason}"
             turns.append(
                 msgspec.structs.replace(
@@ -277,7 +290,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
 
 
 def failure_of(turn: Turn) -> FailureClass | None:
-    """Return the class of a turn's failure; None where it did not fail, or was not scored."""
+    """Return the class of a turn's failure, or None if it did not fail or was not scored."""
     if turn.stage == "no_code":
         return "no-code"
     if turn.stage == "cut_off":
@@ -286,7 +299,7 @@ def failure_of(turn: Turn) -> FailureClass | None:
 
 
 def opaque_id(task: CodeTask) -> str:
-    """Return the name under which a model is given a task: the real id would reveal the strategy."""
+    """Return the name under which a model sees a task. The real id would reveal the strategy."""
     return sha256_bytes(task.id.encode())[:12]
 
 

@@ -1,8 +1,10 @@
-"""Tasks without end: a family draws parameters, exits, filters, sizing, timeframe and wording.
+"""Generate unlimited tasks.
 
-Words, reference and decoys are made from one drawn specification, so that the words say what the reference does.
-The entries are data (``families.toml``); exits, filters and sizes are shared by all families and stand here. A
-task's id (``gen-FAMILY-SEED-NUMBER``) says how it was drawn: the same id is the same task everywhere.
+A family draws parameters, exits, filters, sizing, timeframe and wording. Words, reference and
+decoys are made from one drawn specification, so that the words describe the reference. The entries
+are data (``families.toml``). Exits, filters and sizes are shared by all families and are defined
+here. A task's id (``gen-FAMILY-SEED-NUMBER``) determines the draw: the same id is the same task
+everywhere.
 """
 
 import re
@@ -34,8 +36,10 @@ from tradeassay_programs.code.task import (
 Split = Literal["train", "validation", "test"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
 BARS: Final = 400
-"""Bars of a generated task: enough for most rules to trade ten times, few enough for a training step to judge
-hundreds of programs."""
+"""Number of bars of a generated task.
+
+Most rules trade ten times in it, and a training step can judge hundreds of programs.
+"""
 _ID: Final = re.compile(r"gen-(?P<family>[a-z0-9-]+)-(?P<seed>\d{1,9})-(?P<number>\d{1,9})")
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 _BARS: Final = {
@@ -48,8 +52,10 @@ _BARS: Final = {
 
 
 class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The entry of a family, and the exit that belongs to it. ``numbers`` have a lowest and a highest value and a
-    step (1 by default); ``ready`` is computed at the start of ``next``. ``gaps``: it needs a market that closes.
+    """The entry of a family, and its usual exit.
+
+    ``numbers`` have a lowest and a highest value and a step (1 by default). ``ready`` is computed
+    at the start of ``next``. ``gaps`` means that the family needs a market that closes.
     """
 
     kind: Family
@@ -72,8 +78,10 @@ class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An exit or a filter: its numbers, its code and its words in both wordings. ``enter`` runs with the entry
-    order, ``held`` on every bar with a position."""
+    """An exit or a filter: its numbers, its code, and its words in both wordings.
+
+    ``enter`` runs with the entry order, and ``held`` on every bar with a position.
+    """
 
     numbers: dict[str, list[float]] = {}
     init: tuple[str, ...] = ()
@@ -90,8 +98,12 @@ _MARKETS: Final = ("us", "us", "range", "trend", "volatile", "crypto")
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What tasks are drawn from. ``pairs`` are words for tasks that buy and for those that sell short, ``leaving``
-    combinations of exits (``own`` is the family's), ``formal`` and ``chat`` the shapes of the wordings."""
+    """The parts from which tasks are drawn.
+
+    - ``pairs`` are words for tasks that buy and for tasks that sell short.
+    - ``leaving`` are combinations of exits. ``own`` is the family's exit.
+    - ``formal`` and ``chat`` are the templates of the wordings.
+    """
 
     pairs: dict[str, tuple[str, str]]
     leaving: tuple[tuple[str, ...], ...]
@@ -112,7 +124,10 @@ def families() -> Mapping[str, FamilySpec]:
 
 
 def families_of(name: str) -> tuple[str, ...]:
-    """Return the families that a name means: a family, ``all``, or those of a split; UserError for none."""
+    """Return the families of a name: a family, ``all``, or a split.
+
+    Raises UserError for other names.
+    """
     known = families()
     if name in known:
         return (name,)
@@ -126,10 +141,11 @@ def families_of(name: str) -> tuple[str, ...]:
 
 
 def draw_tasks(family: str, count: int, seed: int = 0, *, start: int = 0) -> tuple[CodeTask, ...]:
-    """Return ``count`` tasks of a family, of a split or of ``all``, in turn; the same arguments, the same tasks.
+    """Return ``count`` tasks of a family, or of a split or ``all`` with its families in turn.
 
-    ``start`` leaves that many out, so that a training loop can go on where it was. Raises UserError for an unknown
-    family and for numbers below zero."""
+    The same arguments give the same tasks. ``start`` skips that number of tasks, so that a training
+    loop can continue. Raises UserError for an unknown family and for numbers below zero.
+    """
     names = families_of(family)
     numbers = (("count", count), ("start", start), ("seed", seed))
     count, start, seed = (whole_number(name, given) for name, given in numbers)
@@ -142,7 +158,10 @@ def draw_tasks(family: str, count: int, seed: int = 0, *, start: int = 0) -> tup
 
 
 def generated_task(task_id: str) -> CodeTask | None:
-    """Return the task of a generated id, None for every other id; UserError for an unknown family in it."""
+    """Return the task of a generated id, or None for every other id.
+
+    Raises UserError for an unknown family in the id.
+    """
     read = _ID.fullmatch(task_id)
     if read is None:
         return None
@@ -151,7 +170,10 @@ def generated_task(task_id: str) -> CodeTask | None:
 
 
 class _Draw:
-    """One drawn specification. Numbers are filled in for a side; a decoy changes a part and writes again."""
+    """One drawn specification.
+
+    Its numbers depend on the side. A decoy changes a part and writes again.
+    """
 
     def __init__(self, name: str, seed: int, number: int) -> None:
         spec = families()[name]
@@ -161,13 +183,13 @@ class _Draw:
         self.short = bool(random.random() < 0.3)
         ways = [way for way in grammar().leaving if spec.out or "own" not in way]
         self.exits = ways[int(random.integers(len(ways)))]
-        # Who buys weakness would wait long for a strong bar.
+        # A rule that buys weakness would wait long for a strong bar.
         suit = ("volume",) if spec.kind == "mean-reversion" else ("trend", "volume", "candle")
         self.filter = suit[int(random.integers(len(suit)))] if random.random() < 0.3 else ""
         self.timeframe = spec.timeframes[int(random.integers(len(spec.timeframes)))]
         self.numbers = {name: _number(random, bounds) for name, bounds in spec.numbers.items()}
         for rule in self.rules:
-            # On shorter bars prices move less: percentages shrink with them.
+            # Prices move less on shorter bars, so percentages are scaled down.
             scale = 1.0 if self.timeframe == "1d" else 0.4
             for name, bounds in rule.numbers.items():
                 part = [
@@ -190,7 +212,7 @@ class _Draw:
         return found + ([grammar().filters[self.filter]] if self.filter else [])
 
     def words(self) -> dict[str, str]:
-        """Return everything that a text or a program may have in braces."""
+        """Return the values of all placeholders in texts and programs."""
         side = int(self.short)
         found = {name: pair[side] for name, pair in grammar().pairs.items()}
         for name, value in self.numbers.items():
@@ -202,7 +224,7 @@ class _Draw:
         return found
 
     def program(self) -> str:
-        """Return the reference: what the drawn specification says, in Backtrader."""
+        """Return the reference: the drawn specification as a Backtrader program."""
         spec, rules = self.spec, self.rules
         init = [*spec.init, *chain.from_iterable(rule.init for rule in rules)]
         when = (
@@ -281,7 +303,7 @@ class _Draw:
             "Long": long,
             "only": f"{long} only, one position at a time.",
         }
-        # Twice: the parts that are put in have braces of their own.
+        # Format twice, because inserted parts contain placeholders too.
         return shape.format(**{**words, **outer}).format(**words)
 
 
@@ -293,7 +315,7 @@ def _number(random: np.random.Generator, bounds: Sequence[float]) -> float:
 def _drawn(name: str, seed: int, number: int) -> CodeTask:
     draw = _Draw(name, seed, number)
     spec = draw.spec
-    # The texts are drawn before anything is changed for a decoy.
+    # The texts are drawn before a decoy changes any part.
     formal, chat, reference = draw.text(False), draw.text(True), draw.program()
     kind, value = draw.sizing
     difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard")
@@ -333,7 +355,10 @@ class Template(bt.Strategy):
 
 
 def _decoys(draw: _Draw) -> Iterator[Decoy]:
-    """Yield programs that must be refused: another side, other numbers, another exit or size, a template."""
+    """Yield programs that must be rejected.
+
+    They have another side, other numbers, another exit or size, or are a template.
+    """
 
     def wrong(name: str, kind: DecoyKind, source: str) -> Decoy:
         return Decoy(name=name, kind=kind, fails_at="judge", source=source)
@@ -343,7 +368,7 @@ def _decoys(draw: _Draw) -> Iterator[Decoy]:
     draw.short = not draw.short
     numbers, exits, sizing = draw.numbers, draw.exits, draw.sizing
     own = draw.spec.numbers
-    # Of every number the end of its range that is farther off.
+    # For every number, take the more distant end of its range.
     far = {
         name: max(own[name][:2], key=lambda end: abs(end - numbers[name]))
         for name in numbers

@@ -1,9 +1,11 @@
-"""Tasks as files: ours, one TOML file per task, and the public 400-task file of QuantCode-Bench.
+"""Load tasks from files.
 
-Ours are read strictly: unknown keys are refused. The public file is read as it is, from a user's own
-copy: a public task has one wording, the symbol its authors download, and neither a reference program nor
-decoys. What it lacks is said on the task; the behavioural judge has nothing to compare it with.
-Whoever has imported the data of the symbol that it names can run it on stored bars instead of a synthetic market.
+The files are this project's, with one TOML file per task, and QuantCode-Bench's public file of 400
+tasks. This project's files are read strictly: unknown keys are refused. The public file is read
+from a user's own copy. A public task has one wording, the symbol that its authors download, and
+neither a reference program nor decoys. The task lists its missing parts in ``lacks``, and the
+behavioural judge has nothing to compare it with. If the data of its symbol are imported, it can run
+on stored bars instead of a synthetic market.
 """
 
 import math
@@ -51,9 +53,11 @@ _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": Fr
 
 
 def read_task(text: str, where: str) -> CodeTask:
-    """Return the task written in ``text``; ``where`` names it in errors.
+    """Return the task in ``text``. ``where`` names the source in errors.
 
-    Raises UserError, in one line, when it is not TOML, lacks a key, has an unknown one or an invalid value."""
+    Raises UserError, in one line, for text that is not TOML, lacks a key, or has an unknown key or
+    an invalid value.
+    """
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
     except tomllib.TOMLDecodeError as error:
@@ -69,10 +73,11 @@ def read_task(text: str, where: str) -> CodeTask:
 
 
 def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
-    """Return the tasks of a folder's ``*.toml`` files, by id.
+    """Return the tasks of a folder's ``*.toml`` files, sorted by id.
 
-    Raises UserError when the folder has none, when a file is not a task or is not named after its
-    task's id."""
+    Raises UserError if the folder has none, or if a file is not a task or is not named after its
+    task's id.
+    """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder of tasks", hint="one <id>.toml per task")
     found = []
@@ -91,7 +96,7 @@ def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
 
 
 def check_ids(tasks: Iterable[CodeTask]) -> tuple[CodeTask, ...]:
-    """Return the tasks by id; raise UserError when two share one."""
+    """Return the tasks sorted by id. Raises UserError if two tasks share an id."""
     by_id: dict[str, CodeTask] = {}
     for task in tasks:
         if task.id in by_id:
@@ -104,12 +109,15 @@ def check_ids(tasks: Iterable[CodeTask]) -> tuple[CodeTask, ...]:
 
 @cache
 def load_tasks() -> tuple[CodeTask, ...]:
-    """Return the tasks that come with tradeassay, by id."""
+    """Return the built-in tasks, sorted by id."""
     return read_tasks(files(__package__) / "tasks")
 
 
 def load_task(task_id: str) -> CodeTask:
-    """Return one task, ours or one that its id draws; raise UserError, with near names, when there is none."""
+    """Return a built-in or generated task by its id.
+
+    Raises UserError with similar names if there is none.
+    """
     instance_of("a task's id", task_id, str, "see tradeassay code tasks")
     if (drawn := generated_task(task_id)) is not None:
         return drawn
@@ -122,7 +130,7 @@ PUBLIC_KEYS = tuple(
     "id reformulated_task source difficulty ticker yf_symbol timeframe original_ticker original_timeframe "
     "was_reformulated".split()
 )
-"""The ten keys of a record; only ``id`` and ``reformulated_task`` are required."""
+"""The ten keys of a record. Only ``id`` and ``reformulated_task`` are required."""
 
 PUBLIC_BARS: dict[Timeframe, int] = {
     "1d": 1500,
@@ -132,7 +140,7 @@ PUBLIC_BARS: dict[Timeframe, int] = {
     "5m": 4680,
     "1m": 2730,
 }
-"""Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
+"""Number of bars per timeframe: about the history that the authors' harness downloads."""
 
 _NAMES = {
     "daily": "1d",
@@ -168,24 +176,26 @@ _FLAGS = (
     (_EXTERNAL, "external data that it asks for: programs get bars and nothing else"),
     (_SEVERAL, "several assets, which it asks for: programs get one"),
 )
-"""What a public task asks for and our bars do not have. Said on the task: a program cannot be blamed for it."""
+"""Requirements of a public task that this project's bars do not meet.
+
+They are recorded on the task, because a program cannot be blamed for them.
+"""
 _LARGEST = 64 << 20
 
 
 def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
-    """Return the tasks of a public file, ids ``public-001`` and on.
+    """Return the tasks of a public file, with ids from ``public-001``.
 
-    A task says in ``lacks`` where it names price levels, needs other data than bars, or trades several assets, and
-    where a missing or unknown value was replaced by a default.
-    Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
-    list of records with ids and texts."""
+    ``lacks`` of a task states if it names price levels, needs data besides bars, or trades several
+    assets, and if a missing or unknown value was replaced by a default. Unknown keys are ignored.
+    Raises UserError if there is no such file, and DataError if it is not a list of records with ids
+    and texts.
+    """
     file = Path(path)
     if not file.is_file():
         hint = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
         raise UserError(f"there is no task file {file}", hint=hint)
-    if (
-        not 0 < file.stat().st_size <= _LARGEST
-    ):  # a file of the kernel has no size, and may never end
+    if not 0 < file.stat().st_size <= _LARGEST:  # A kernel file has no size and may never end.
         raise DataError(
             f"{file.name} is empty or has more than {_LARGEST:,} bytes", hint="download it again"
         )
@@ -228,7 +238,7 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
         id = f"{number_said:03d}"
     if not id:
         lacks.append("an id (numbered by its place in the file)")
-    # The title is the first line that says something, without Markdown, at most 80 characters.
+    # The title is the first line with words, without Markdown, at most 80 characters.
     lines = (re.sub(r"[*#`_]+", "", line).strip(" :-") for line in text.splitlines())
     telling = [line for line in lines if line] or [text.strip()]
     title = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0])
@@ -245,7 +255,7 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
     symbol = record.get("yf_symbol") or record.get("ticker")
     symbol = symbol if isinstance(symbol, str) else None
     upper = (symbol or "").upper()
-    market = "futures" if upper.endswith(("=F", "=X")) else "us"  # a synthetic one that stands in
+    market = "futures" if upper.endswith(("=F", "=X")) else "us"  # A synthetic market replaces it.
     return CodeTask(
         id=f"public-{id or f'{number:03d}'}",
         title=title if len(title) <= 80 else title[:79].rstrip() + "…",
@@ -264,19 +274,21 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
 
 
 _FEWEST: Final = 100
-"""Fewer bars are no market to run a strategy on."""
+"""Minimum number of bars for running a strategy."""
 
 
 def on_stored_bars(
     task: CodeTask, snapshot: Snapshot, symbol: str | None = None
 ) -> tuple[CodeTask, TaskBars]:
-    """Return a task as it is on stored bars, and the last of its symbol's bars, as many as it has.
+    """Return a task adapted to stored bars, and the latest bars of its symbol.
 
-    ``symbol`` replaces the one that the task names. Days are adjusted for splits, shorter bars are as traded and
-    stamped in the exchange's own time; a data set with shorter bars than the task's is summed up. An account that
-    cannot pay for one unit gets the cash for ten, and ``lacks`` says so. Raises :class:`UserError` for a task with
-    a reference (it is judged on drawn markets), and where the data set has no such symbol, no bars of that length
-    or too few of them."""
+    The number of bars is the task's. ``symbol`` replaces the symbol that the task names. Daily bars
+    are adjusted for splits. Shorter bars are unadjusted and stamped in the exchange's local time.
+    Bars shorter than the task's are aggregated. An account that cannot pay for one unit gets the
+    cash for ten, and ``lacks`` states this. Raises :class:`UserError` for a task with a reference
+    (it is judged on drawn markets), and if the data set has no such symbol, no bars of that length
+    or too few of them.
+    """
     if task.has_reference:
         hint = "stored bars are for tasks of the public file"
         raise UserError(f"task '{task.id}' is judged on drawn markets", hint=hint)
@@ -303,7 +315,7 @@ def on_stored_bars(
 
 
 def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
-    """Return how a data set spells a symbol: BTC-USD may be BTC/USDT or BTC there."""
+    """Return a data set's spelling of a symbol. For example, BTC-USD may be BTC/USDT or BTC."""
     if symbol in known:
         return symbol
 
@@ -343,7 +355,10 @@ def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) ->
 def sum_up(
     feed: Mapping[str, NDArray[Any]], timeframe: Timeframe, clock: Clock
 ) -> dict[str, NDArray[Any]]:
-    """Return bars of a longer timeframe; they begin with the session. A bar is stamped with when it begins."""
+    """Return bars aggregated to a longer timeframe.
+
+    They start with the session and are stamped with their start.
+    """
     minute = feed["time"].astype("M8[m]").astype(np.int64) - OPEN_MINUTE[clock]
     begins = minute // MINUTES[timeframe] * MINUTES[timeframe]
     first = (

@@ -1,4 +1,4 @@
-"""The totals of a QuantCode run: stage rates, turns, failures, judges, copies, and what it cost."""
+"""Compute the totals of a QuantCode run: rates, turns, failures, judges, copies, and costs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,19 +18,20 @@ from tradeassay_programs.code.collapse import CollapseConfig, CollapseReport, co
 from tradeassay_programs.code.task import CodeTask
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
-"""The properties of a task by which results are split."""
+"""The properties of a task by which results are grouped."""
 _NOBODY = "no item has a result"
 FAILURE_TITLES: dict[str, str] = {info.id: info.title for info in FAILURES}
-"""By class: the paper's in the order of its table, then ours."""
+"""The failure classes: the paper's in the order of its table, then this project's."""
 FAILURE_WORDS: dict[str, str] = {info.id: info.description for info in FAILURES}
 
 
 class StageRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of items that passed each stage, each stage only if the ones before. ``items`` have a result.
+    """Shares of items that passed each stage and all earlier stages. ``items`` have a result.
 
-    A program with a grave trick counts as having failed from the backtest on; one that looks ahead fails the
-    ``judge`` stage, which is passed exactly when the task is solved. ``unscored`` items reached a judge who could
-    not tell: they are left out of ``judge`` alone."""
+    A program with a grave trick counts as failed from the backtest on. A program that looks ahead
+    fails the ``judge`` stage, which is passed exactly if the task is solved. ``unscored`` items
+    reached a judge that could not decide. They are left out of ``judge`` alone.
+    """
 
     items: int
     failed: int
@@ -42,7 +43,7 @@ class StageRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Stage rates of the items of which ``by`` is ``value``."""
+    """Stage rates of the items whose property ``by`` has the value ``value``."""
 
     by: str
     value: str
@@ -50,7 +51,10 @@ class GroupRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgePair(msgspec.Struct, frozen=True, kw_only=True):
-    """What the two judges said of the same programs. ``disagree`` lists item and turn of each disagreement."""
+    """The verdicts of the two judges on the same programs.
+
+    ``disagree`` lists item and turn of each disagreement.
+    """
 
     both_passed: int = 0
     both_failed: int = 0
@@ -61,13 +65,16 @@ class JudgePair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One model in one way of asking: a row of the paper's Table 3 or 4.
+    """The scores of one model with one setting: a row of the paper's Table 3 or 4.
 
-    ``by_turn`` is the share solved by the first, second ... turn. ``ends`` counts where items ended (Tables 5
-    and 7),
-    ``first_failures`` and ``last_failures`` the classes of the first and of the last answer (Tables 6 and 8).
-    ``tricks`` counts items by what was found in any of their programs; ``look_ahead`` those convicted of it.
-    ``collapse`` is over the last program of every task (of the first seed)."""
+    - ``by_turn`` is the share solved by the first, second ... turn.
+    - ``ends`` counts the items by the stage at which they ended (Tables 5 and 7).
+    - ``first_failures`` and ``last_failures`` count the classes of the first and of the last answer
+      (Tables 6 and 8).
+    - ``tricks`` counts items by the tricks in any of their programs, and ``look_ahead`` the items
+      convicted of look-ahead.
+    - ``collapse`` is over the last program of every task (of the first seed).
+    """
 
     model: str
     wording: str
@@ -104,14 +111,14 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """Why it is not ranked; None where it may be, or where no item has a result at all."""
+        """The reason why it is not ranked. None if it may be ranked or no item has a result."""
         if not self.rates.items:
             return None
         return unranked_model(self.rates.failed, self.rates.items + self.rates.failed)
 
 
 class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows. ``notes`` say what a reader must know about the intervals."""
+    """All rows. ``notes`` explain the intervals to the reader."""
 
     cells: tuple[CellScores, ...]
     notes: tuple[str, ...]
@@ -124,7 +131,10 @@ def quantcode_scores(
     *,
     turns: int,
 ) -> QuantCodeScores:
-    """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
+    """Return the totals of a run's records, with rows in the order of the episodes.
+
+    ``turns`` is the maximum number of turns of the agentic setting.
+    """
     cells: dict[tuple[str, ...], list[CodeItem]] = {}
     for item in episodes:
         way = (
@@ -214,7 +224,8 @@ def _cell(
         judges=_judges(told),
         tricks=_counts(chain.from_iterable(_tricks_of(record) for record in ended)),
         look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in ended),
-        # What cannot be read is counted as a stage: this is about many tasks and one program.
+        # Unreadable answers are counted as a stage. This report is about many tasks with one
+        # program.
         collapse=collapse(programs, CollapseConfig(unreadable=1.0)),
         writer=writer,
         judge=reduce(Spending.plus, asked, Spending()),
@@ -283,7 +294,7 @@ def _per_solved(amount: float | None, solved: int, unknown: str) -> Measure:
 
 
 def _tricks_of(record: TaskOutcome) -> set[str]:
-    """Return the names of the tricks that were found in a record's programs."""
+    """Return the names of the tricks in a record's programs."""
     names: set[str] = set()
     for turn in record.turns:
         if turn.evaluation:
@@ -298,14 +309,16 @@ def _counts(names: Iterable[str | None]) -> dict[str, int]:
 ENDS: Final = (
     "solved judge lookahead trade backtest compile trick cut_off no_code not_scored".split()
 )
-"""Where an item can end, best first."""
+"""The stages at which an item can end, best first."""
 
 
 class PooledRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates over rows. ``ends`` says where items ended, by one of :data:`ENDS`.
+    """Rates over rows.
 
-    ``first`` and ``last`` are the classes of failure of first and last answers, as shares of all answers; ``lost``
-    are those of last answers as shares of the items that were never solved. ``counts`` are those behind ``last``.
+    ``ends`` is the share of items by the stage at which they ended, from :data:`ENDS`. ``first``
+    and ``last`` are the failure classes of first and last answers, as shares of all answers.
+    ``lost`` are the classes of last answers, as shares of the unsolved items. ``counts`` are the
+    numbers behind ``last``.
     """
 
     ends: dict[str, Measure]
@@ -316,7 +329,7 @@ class PooledRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pooled_rates(cells: Sequence[CellScores]) -> PooledRates:
-    """Return the rates of all rows together; what never occurred has a rate of zero."""
+    """Return the rates of all rows together. Classes that never occurred have a rate of zero."""
 
     def rates(
         counts: Counter[str], names: Iterable[str], total: int, nothing: str = ""

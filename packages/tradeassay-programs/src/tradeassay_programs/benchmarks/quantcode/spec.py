@@ -24,14 +24,17 @@ MOST_TURNS = 100
 
 
 class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
-    """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an episode.
+    """A QuantCode run.
 
-    - ``tasks`` names tasks. If it is empty, the run takes all tasks that match ``difficulties``, ``timeframes``,
-      ``families`` and ``sources`` (empty means all), and ``sample`` keeps that many of them, evenly spread.
+    Every combination of model, task, wording, framework, setting and seed is an episode.
+
+    - ``tasks`` names tasks. If it is empty, the run takes all tasks that match ``difficulties``,
+      ``timeframes``, ``families`` and ``sources`` (empty means all). ``sample`` keeps this number
+      of them, evenly spread.
     - ``task_file`` is a copy of the public 400-task file, to run instead of the built-in tasks.
-    - ``judge`` is the model of the language judge. Without one only the behavioural judge decides.
-    - ``history``: by default a later turn sees the latest program and its findings, so that a conversation does not
-      grow with its turns.
+    - ``judge`` is the model of the language judge. Without it only the behavioural judge decides.
+    - ``history``: by default a later turn sees only the latest program and its findings, so that a
+      conversation does not grow with its turns.
     - ``strict`` fails a program for any call that the kernel refused.
     - ``dataset`` provides stored bars for the tasks of a ``task_file``, if it has their symbols.
 

@@ -1,5 +1,6 @@
-"""What is shown of a QuantCode run: who solves most, how far programs come, why they fail, every item, and the
-paper's tables with our rows in them.
+"""Make the tables of a QuantCode run: solve rates, stages, failures, items, and the paper's tables.
+
+The paper's tables include rows of this project's runs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ from tradeassay_programs.code.evaluation import STAGES as CHECKS
 from tradeassay_programs.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 
 MOST_TURNS: Final = 3_000
-"""How many turns a page shows the programs of; a browser could take more, a reader could not."""
+"""Maximum number of turns whose programs a page shows. More would be too long for a reader."""
 STAGES: Final = ("compile", "backtest", "trade", "judge")
 _COLUMNS: Final = ("Compiles", "Runs", "Trades", "Solved")
 _CHIPS: Final = {
@@ -64,7 +65,9 @@ _CHIPS: Final = {
     "not_scored": ("same", "not scored", "Not scored"),
     "no_answer": ("failed", "no answer", ""),
 }
-"""By where an answer ended: the tone and the words of its chip, and the row of the paper's tables."""
+"""For each end of an answer: the tone and the label of its chip, and the row of the paper's
+tables.
+"""
 _DECIDES: Final = {
     "reference-first": "the behavioural judge decides",
     "behaviour": "the behavioural judge decides",
@@ -77,13 +80,16 @@ _PLAYED: Final = PlayWords(passes="solves its task", score="tasks solved", windo
 
 
 def _place(cell: CellScores) -> tuple[bool, bool, float]:
-    """Order cells by the share of tasks solved; those that are not ranked and those without a result come last."""
+    """Return a sort key of cells by the share of solved tasks.
+
+    Cells without a rank or a result are last.
+    """
     solved = cell.rates.judge.value
     return solved is None, cell.unranked is not None, -(solved or 0.0)
 
 
 def way(cell: CellScores) -> str:
-    """Return how a row's tasks were put: ``agentic · formal · backtrader``."""
+    """Return the setting of a row's tasks in words, e.g. ``agentic · formal · backtrader``."""
     return f"{cell.setting} · {cell.wording} · {cell.framework}"
 
 
@@ -138,7 +144,7 @@ def quantcode_tables(
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
-    """Say which model solves most, and whether it can be told apart from the next."""
+    """Return the model that solves most, and its lead over the next, in words."""
     told = [cell for cell in cells if cell.rates.judge.value is not None and cell.unranked is None]
     if not told:
         if any(cell.unranked for cell in cells):
@@ -174,7 +180,7 @@ def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
 
 
 def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
-    """Return the board, what answers cost, and whether many tasks got one program."""
+    """Return three tables: the board, the costs of answers, and programs shared by many tasks."""
     board, costs, collapse = [], [], []
     for cell in cells:
         rates, paid, found = cell.rates, cell.writer, cell.collapse
@@ -296,7 +302,10 @@ def _sections(
 
 
 def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
-    """Yield solve rates by wording and framework where there are several, and by the properties of tasks."""
+    """Yield solve rates by wording, by framework, and by the properties of tasks.
+
+    A wording or framework is left out if it is the only one.
+    """
     for by, other in (("wording", "framework"), ("framework", "wording")):
         values = tuple(dict.fromkeys(str(getattr(cell, by)) for cell in cells))
         rows: dict[str, dict[str, CellScores]] = {}
@@ -416,7 +425,10 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
 
 
 def findings(records: Mapping[str, TaskOutcome]) -> Iterator[tuple[str, Turn, str, str, bool]]:
-    """Yield what was found: item, turn, the trick or look-ahead, the evidence, whether it scores zero."""
+    """Yield the findings in programs.
+
+    Each has the item, the turn, the trick or look-ahead, the evidence, and whether it scores zero.
+    """
     for key, record in records.items():
         for turn in record.turns:
             if turn.evaluation is not None:
@@ -503,7 +515,7 @@ def _said(verdict: BehaviourVerdict | LanguageVerdict | None) -> str:
     return f"{verdict.status.replace('_', ' ')}: {verdict.reason or words}"
 
 
-# The paper's tables
+# The paper's tables.
 
 
 def why_not_comparable(
@@ -515,10 +527,11 @@ def why_not_comparable(
     decided_by: str = "behaviour",
     formal: bool = True,
 ) -> tuple[str, ...]:
-    """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
+    """Return every reason why this project's rates are not comparable with the paper's.
 
-    It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our
-    look-ahead check."""
+    The result is never empty: the paper does not name its judge, and its harness has neither a
+    sandbox nor a look-ahead check like this project's.
+    """
     checks = (
         (public_tasks, "our tasks are not the paper's"),
         (real_data, "our data is synthetic; the paper's is downloaded history"),
@@ -537,9 +550,11 @@ def why_not_comparable(
 def quantcode_paper(
     runs: Sequence[tuple[QuantCodeSpec, int]], cells: Sequence[CellScores], latency: Filled
 ) -> PaperPage:
-    """Return QuantCode-Bench with what some runs fill of it: their specs, each with its number of tasks, and rows.
+    """Return the exhibits of QuantCode-Bench, filled with the results of runs.
 
-    ``latency`` is how long models took to answer, which only the recordings say."""
+    ``runs`` are the specs, each with its number of tasks. ``latency`` is the models' response time,
+    which only the recordings contain.
+    """
     paper = load_published("quantcode")
     single, agentic = (
         [cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic")
@@ -630,7 +645,10 @@ def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[Mapping[str, Any]])
 
 
 def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
-    """Return how many tasks there are by a property, ours and printed; a task counts once, whoever answered it."""
+    """Return the number of tasks by a property, in the runs and in the paper.
+
+    Each task counts once.
+    """
     ours: dict[str, int] = {}
     for cell in cells:
         for group in cell.groups:
@@ -698,5 +716,8 @@ def _ends(rows: Sequence[Mapping[str, Any]], ours: Mapping[str, Measure]) -> lis
 
 
 def _ranked(rows: list[Row]) -> list[Row]:
-    """Order by the judge's column; ours are among the printed ones, and those that are not ranked behind them."""
+    """Return rows sorted by the judge's column.
+
+    The runs' rows are among the paper's, and unranked rows are last.
+    """
     return in_order(rows, 3)

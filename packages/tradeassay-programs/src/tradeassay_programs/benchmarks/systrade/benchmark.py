@@ -1,4 +1,4 @@
-"""Run SysTradeBench: its episodes, its dialogues with models, the examination of submissions, and its scores."""
+"""Run SysTradeBench: its episodes, dialogues, examinations of submissions, and scores."""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ class SystradeProtocol(CodeProtocol):
                 raise UserError(
                     f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint
                 )
-            # There are synthetic minutes for one asset only.
+            # Synthetic minutes exist for one asset only.
             on_minutes = minutes and (spec.dataset is not None or legs == 1)
             self.strategies[name] = load_spec(name, minutes=on_minutes)
         self._examined: dict[tuple[str, str], ScoredIteration] = {}
@@ -122,7 +122,9 @@ class SystradeProtocol(CodeProtocol):
         )
 
     def facts(self) -> dict[str, str]:
-        """Return the hashes of strategies, prompts, data and configuration, and the versions of packages."""
+        """Return the hashes of strategies, prompts, data and configuration, and the versions of
+        packages.
+        """
         facts = {f"strategy {name}": sha256_of(hashes(name)) for name in self.spec.chosen}
         facts["prompts"] = sha256_of([PROMPTS.version, *PROMPTS.files])
         facts["score"] = sha256_of(self.score_config)
@@ -168,10 +170,10 @@ class SystradeProtocol(CodeProtocol):
         return (yield from relay(build(strategy, item.model, settings), answer))
 
     def check_installed(self) -> None:
-        """Do nothing: submissions may use only packages that are always installed."""
+        """Do nothing. Submissions may use only packages that are always installed."""
 
     def open_executor(self, workers: int) -> JobExecutor:
-        """Open a sandbox, and a second one whose processes hash texts with another seed."""
+        """Open a sandbox, and a second sandbox whose processes use another hash seed."""
         config = submission_config()
         return twin_executor(open_executor(config=config, workers=workers), config)
 
@@ -185,16 +187,16 @@ class SystradeProtocol(CodeProtocol):
     def score_config(self) -> ScoreConfig:
         """The configuration of scores, with draws from the run's secret.
 
-        ``trials`` is how many submissions may be scored on the test year of one strategy.
+        ``trials`` is the maximum number of submissions scored on the test year of one strategy.
         """
         trials = len(self.spec.models) * len(self.spec.seeds) * self.spec.iterations
         config = msgspec.structs.replace(self.spec.score, trials=trials)
         return with_secret(config, self.spec.secret or "")
 
     def examine(self, item: Item, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
-        """Score a submission on both years, and measure its drift since the first one.
+        """Score a submission on both years, and measure its drift from the first submission.
 
-        A submission that was examined before is not run again. Processor times are not recorded.
+        A submission that was already examined is not run again. Processor times are not recorded.
         """
         spec, submission = self.strategies[request.strategy], request.submission
         key = (spec.id, submission.sha256)
@@ -220,7 +222,7 @@ class SystradeProtocol(CodeProtocol):
     def _trace(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Traced:
         """Return a submission with its runs on the micro-scenarios."""
         key = (spec.id, submission.sha256)
-        # After a resume the runs are not in memory, so they are made again.
+        # After a resume the runs are not in memory, so they are repeated.
         if key not in self._scenarios:
             gates = self.score_config.gates
             self._scenarios[key] = run_scenarios(submission, spec, executor, gates)
@@ -274,7 +276,7 @@ class SystradeProtocol(CodeProtocol):
         return Ending(reason="" if failure is None else failure.reason, words=words)
 
     def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
-        """Yield the iterations whose scorecard is about another submission."""
+        """Yield the iterations whose scorecard is about a different submission."""
         for place, iteration in enumerate(record.iterations):
             if iteration.scored is None or iteration.submission is None:
                 continue
@@ -346,7 +348,7 @@ class SystradeProtocol(CodeProtocol):
     tables = staticmethod(systrade_tables)
 
     def _year(self, strategy: str, split: SplitName) -> TaskBars:
-        """Return the bars of a split for a strategy: stored ones, or a synthetic year."""
+        """Return the bars of a split for a strategy: stored bars or a synthetic year."""
         spec, run = self.strategies[strategy], self.spec
         timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
         if run.dataset is not None:
@@ -367,7 +369,7 @@ class SystradeProtocol(CodeProtocol):
         return "1d" not in timeframes or bool(self.spec.minutes and "1m" in timeframes)
 
     def _groups_of(self, strategy: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the groups of symbols that the data set has for a strategy: data set and symbols of each."""
+        """Return the symbol groups of the data set for a strategy, each with its data set."""
         legs = len(self.strategies[strategy].semantics.inputs.legs)
         minutes = self._needs_minutes(strategy)
         return instrument_groups(str(self.spec.dataset), self.spec.symbols, legs, minutes=minutes)
@@ -382,7 +384,10 @@ class SystradeProtocol(CodeProtocol):
 
 
 def _stored_data_fields(request: PaperRequest) -> dict[str, Any]:
-    """Return the fields of a spec on named data sets: the paper's number of symbols, and the days they have."""
+    """Return the fields of a spec on named data sets.
+
+    They are the paper's number of symbols and the available days.
+    """
     names = [request.stored(part.strip()) for part in str(request.data).split(",") if part.strip()]
     symbols = request.symbols
     if not symbols:

@@ -1,4 +1,4 @@
-"""The data of SysTradeBench: frozen splits, synthetic years, stored ones, and the paper's fourteen instruments."""
+"""The data of SysTradeBench: splits, synthetic and stored years, and the paper's instruments."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -32,7 +32,7 @@ YEAR: Final = 252
 
 
 class DaySpan(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of days: the first is included, the last is not."""
+    """A range of days. The first day is included, the last is not."""
 
     name: SplitName
     first: str
@@ -44,9 +44,11 @@ DAYS: Final = ("2024-01-01", "2025-01-01", "2026-01-01")
 
 
 def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
-    """Return both splits from three days: the start of development, the start of the test, and its end.
+    """Return both splits from three days: the start of development, the start of the test, and its
+    end.
 
-    Raises :class:`UserError` for days that cannot be read or are not in order."""
+    Raises :class:`UserError` for days that cannot be read or are not in order.
+    """
     if len(days) != 3 or sorted({str(parse_day(day)) for day in days}) != [
         str(parse_day(day)) for day in days
     ]:
@@ -61,7 +63,7 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
 
 
 SPLITS: Final = splits_of()
-"""The paper's. Synthetic years have the same lengths, and no recognisable dates."""
+"""The paper's splits. Synthetic years have the same lengths, and no recognisable dates."""
 
 
 INSTRUMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -69,12 +71,15 @@ INSTRUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "crypto": ("BTC/USDT", "ETH/USDT", "BNB/USDT"),
     "ashare": ("510300.SH", "600519.SH", "300750.SZ", "600036.SH", "000333.SZ", "002594.SZ"),
 }
-"""The paper's fourteen: five large caps, three coins, the CSI 300 and five of its members. An index has no bars
-that can be traded, so the largest fund that follows it stands in."""
+"""The paper's fourteen instruments: five large caps, three coins, the CSI 300 and five of its
+members.
+
+An index has no tradable bars, so the largest fund that follows it replaces it.
+"""
 
 
 def recipe() -> tuple[str, ...]:
-    """Return the commands that load the paper's fourteen instruments into the store, one for each market."""
+    """Return the commands that load the paper's fourteen instruments, one for each market."""
     connectors = {"us": "yfinance", "crypto": "ccxt", "ashare": "baostock"}
     last = parse_day(DAYS[2]) - timedelta(days=1)
     return tuple(
@@ -87,10 +92,12 @@ def recipe() -> tuple[str, ...]:
 def synthetic_year(
     spec: StrategySpec, split: SplitName = "test", seed: int = 1, *, minutes: int = 0
 ) -> TaskBars:
-    """Return a synthetic year: daily where the strategy has a daily version, else quarter hours of 60 sessions.
+    """Return a synthetic year of daily bars, or of quarter hours over 60 sessions.
 
-    The development year and the test year are the two halves of one path. With ``minutes`` a strategy on one leg
-    that has a minute version gets that many minutes round the clock instead."""
+    Quarter hours are for strategies without a daily version. The development year and the test year
+    are the two halves of one path. With ``minutes``, a strategy on one leg with a minute version
+    gets that number of round-the-clock minutes instead.
+    """
     timeframes = spec.semantics.inputs.timeframes
     legs = len(spec.semantics.inputs.legs)
     if minutes:
@@ -113,15 +120,16 @@ def synthetic_year(
 
 
 DRAWS: Final = 40
-"""How often a year is drawn until every rule of its strategy fires in it."""
+"""Maximum number of draws of a year until every rule of its strategy fires in it."""
 
 
 def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int = 0) -> int:
-    """Return the seed of a synthetic year that a secret gives a strategy: the first drawn in whose test half every
-    rule of the frozen semantics fires, else the one in which most do.
+    """Return the seed of the synthetic year that a secret determines for a strategy.
 
-    Nobody who does not know the secret knows the year. With ``minutes`` the first draw is taken: a year of minutes
-    exercises every rule that can fire."""
+    It is the first draw in whose test half every rule of the frozen semantics fires, or else the
+    draw with the most firing rules. The year cannot be known without the secret. With ``minutes``
+    the first draw is used, because a year of minutes exercises every rule that can fire.
+    """
     best, most = 0, -1
     for draw in range(DRAWS):
         seed = seed_from(secret, "year", spec.id, number, draw) % 2**31
@@ -137,7 +145,7 @@ def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int
 
 
 def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
-    """Return minutes of one synthetic asset that trades round the clock."""
+    """Return minute bars of one synthetic asset that trades round the clock."""
     panel = generate_minutes(MinuteConfig(seed=seed, minutes=minutes))
     times = (np.datetime64("2025-01-01T00:00") + np.arange(minutes)).astype("M8[ns]")
     feed: dict[str, NDArray[Any]] = {"time": times}
@@ -150,8 +158,11 @@ def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
 
 
 def covered_days(datasets: Sequence[str]) -> tuple[str, str, str]:
-    """Return the paper's splits where data sets have sessions in both, else halves of the days that all of them
-    have, at most a year each."""
+    """Return the three days of the splits that data sets cover.
+
+    These are the paper's splits if the data sets have sessions in both. Otherwise they are halves
+    of the common days, at most a year each.
+    """
     days = [load_dataset(name).sessions for name in datasets]
     edges = [np.datetime64(day) for day in DAYS]
     windows = product(days, pairwise(edges))
@@ -168,10 +179,11 @@ def covered_days(datasets: Sequence[str]) -> tuple[str, str, str]:
 def instrument_groups(
     dataset: str, symbols: Sequence[str], legs: int, *, minutes: bool = False
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return data set and symbols of everything that a strategy can be run on: each symbol once as its first leg,
-    beside it those that follow in its own data set. ``dataset`` may name several, with commas between.
+    """Return the data set and symbols of every instrument on which a strategy can run.
 
-    ``minutes`` keeps symbols with minute bars alone. Raises :class:`UserError` for a symbol that no data set has.
+    Each symbol is the first leg once, followed by the next symbols of its data set. ``dataset`` may
+    name several data sets, joined by commas. ``minutes`` keeps only symbols with minute bars.
+    Raises :class:`UserError` for a symbol that no data set has.
     """
     groups, left = [], list(symbols)
     for name in dataset.split(","):
@@ -198,7 +210,8 @@ def _has_minutes(view: AsOfView, symbol: str) -> bool:
 def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
     """Return daily bars of a stored data set within a split.
 
-    They come through the as-of view of the split's last session, so nothing after it can be read."""
+    They are read through the as-of view of the split's last session, so no later data can be read.
+    """
     snapshot = load_dataset(dataset)
     inside = _sessions_in(snapshot, split)
     return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
@@ -216,10 +229,12 @@ def _sessions_in(snapshot: Snapshot, split: DaySpan) -> Days:
 def stored_minutes(
     dataset: str, symbols: tuple[str, ...], split: DaySpan, *, most: int = 0
 ) -> TaskBars:
-    """Return minute bars of a stored data set in a split, where all symbols have one; at most ``most`` of them.
+    """Return the minute bars of a stored data set in a split.
 
-    They come through the as-of view of the split's last session. A bar is stamped with when it opens. Raises
-    :class:`UserError` when there is none, DataError for a symbol without minutes."""
+    Only minutes with bars of all symbols are included, at most ``most``. They are read through the
+    as-of view of the split's last session. A bar is stamped with its opening time. Raises
+    :class:`UserError` if there is none, and DataError for a symbol without minutes.
+    """
     snapshot = load_dataset(dataset)
     days = _sessions_in(snapshot, split)
     row = snapshot.rows(str(days[0]), str(days[-1]))[-1]

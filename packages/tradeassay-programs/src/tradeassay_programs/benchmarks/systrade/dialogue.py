@@ -1,11 +1,12 @@
-"""One strategy with one model: build, test, patch. Four iterations at most, evidence between them. No I/O here.
+"""The dialogue about one strategy with one model: build, test, patch. No I/O here.
 
-:func:`build` yields an :class:`~tradeassay_bench.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted`
-for
-a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`ScoredIteration`),
-and returns a :class:`StrategyOutcome` that keeps every submission with all findings. The evidence that a writer is
-shown comes from the development year alone. Reviewers see a submission blind. Program and strategy card are each
-found by themselves, so that a writer who gave one of them is asked for the other alone.
+There are at most four iterations, with evidence between them. :func:`build` yields an
+:class:`~tradeassay_bench.core.dialogue.AskModel` for the writer or a :class:`ReviewWanted` for a
+reviewer (both receive a ``ModelReply``), or a :class:`ScoreWanted` (which receives a
+:class:`ScoredIteration`). It returns a :class:`StrategyOutcome` with every submission and all
+findings. The writer sees evidence from the development year alone. Reviewers see a submission
+blind. Program and strategy card are extracted separately. A writer who sent only one of them is
+asked for the other alone.
 """
 
 from __future__ import annotations
@@ -53,30 +54,32 @@ _FENCE = re.compile(r"^[ \t]*+```", re.MULTILINE)
 
 
 class Halves(msgspec.Struct, frozen=True, kw_only=True):
-    """What one answer holds. ``wrong`` says what is the matter with it, and is empty when it has both."""
+    """The program and the card in an answer.
+
+    ``wrong`` is the fault, or empty if both are present.
+    """
 
     program: str | None = None
     card: str | None = None
     wrong: str = ""
 
     def beside(self, earlier: Halves) -> Halves:
-        """Return this with what is missing taken from what the same writer gave before."""
+        """Return a copy with missing parts taken from the same writer's earlier answer."""
         program, card = self.program or earlier.program, self.card or earlier.card
         told = "" if program is not None and card is not None else self.wrong
         return msgspec.structs.replace(self, program=program, card=card, wrong=told)
 
 
-@lru_cache(
-    maxsize=32
-)  # a conversation is gone through again on every resume, and by everybody who checks it
+@lru_cache(maxsize=32)  # A conversation is replayed on every resume and every verification.
 def read_halves(text: str, *, cut_off: bool = False) -> Halves:
-    """Return the program and the card of an answer as a careful reader finds them.
+    """Return the program and the card of an answer, read as a careful person reads them.
 
-    The program is the last block with a class that has a method ``run`` (its name does not matter where it is the
-    only one), else what :func:`~tradeassay_programs.code.extraction.extract` finds. A card is a JSON object with
-    a strategy
-    or parameters: in a block fenced as json, in any other block, or in the prose; the last of several counts. What
-    repeats the example of the question is neither, nor is a program that was ``cut_off`` in the middle."""
+    The program is the last block with a class that has a method ``run``, whatever the name of an
+    only class. Otherwise it is the result of :func:`~tradeassay_programs.code.extraction.extract`.
+    A card is a JSON object with a strategy or parameters, in a block fenced as json, in any other
+    block, or in the prose. The last of several is used. Copies of the question's example are
+    ignored, and so is a program that was ``cut_off``.
+    """
     program, missing = _program(text, cut_off)
     blocks = fenced_blocks(text)
     prose, at = "", 0
@@ -151,7 +154,10 @@ _SCHEMA = schema_text(Marks)
 def _review(
     spec: StrategySpec, submission: Submission, reviewer: str, author: str, used: list[Usage]
 ) -> Generator[Request, Answer, Review]:
-    """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
+    """Query a reviewer for marks, and once more if they are unreadable.
+
+    Missing marks are a failure and never replaced by a middle mark.
+    """
     messages = wording.review(spec, submission)
     asked = msgspec.json.encode({"kind": "systrade.review", "strategy": spec.id}).decode()
     given = Given(session="review", rules="{}", observation=asked)
@@ -191,15 +197,20 @@ def _review(
 
 
 ITERATIONS: Final = 4
-"""The paper's. Only the last of these is told what came before and what to aim at, however few a run has: to tell
-an earlier one would be another benchmark, and what was recorded with three would not be what was asked.
+"""The paper's number of iterations.
+
+Only the last of these iterations sees the history and the goal, even in a run with fewer. Showing
+them to an earlier iteration would be a different benchmark and would not match the recordings.
 """
 CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
 
 
 class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Please run the gates and score this. ``first`` is the first submission, which drift refers to; ``previous``
-    is what was patched, which the line budget refers to. Both are None for the first submission itself."""
+    """A request to run the gates on a submission and score it.
+
+    ``first`` is the first submission, the base of drift. ``previous`` is the patched submission,
+    the base of the line budget. Both are None for the first submission itself.
+    """
 
     strategy: str
     iteration: int
@@ -209,14 +220,17 @@ class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Please ask this reviewer."""
+    """A request to query this reviewer."""
 
     reviewer: str
     request: AskModel
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met."""
+    """How a strategy is presented to a model: the number of iterations, and the reviewers.
+
+    ``early_stop`` ends the dialogue when the target is met.
+    """
 
     iterations: int = ITERATIONS
     reviewers: tuple[str, ...] = ()
@@ -230,21 +244,22 @@ Answer = ModelReply | ScoredIteration
 def build(
     spec: StrategySpec, model: str, settings: BuildSettings | None = None
 ) -> Generator[Request, Answer, StrategyOutcome]:
-    """Ask a writer for submissions until the target is reached or its iterations are used up.
+    """Request submissions from a writer until the target is reached or its iterations are used up.
 
-    What cannot be read is asked for again: once a strategy where it ran into the limit of tokens, once an
-    iteration for the missing one of the two files; neither uses up an iteration. A half that was given before need
-    not be given again, and a patch without a card keeps the card of what it patches. The same unreadable answer
-    twice, word for word, ends it."""
+    An unreadable answer is requested again: once per strategy after the token limit, and once per
+    iteration for the missing one of the two files. Neither uses up an iteration. A file that was
+    sent earlier need not be sent again, and a patch without a card keeps the card of its base. The
+    same unreadable answer twice, word for word, ends the dialogue.
+    """
     settings = settings or BuildSettings()
     messages: tuple[Message, ...] = wording.opening(spec)
     done: list[Iteration] = []
     paid = NOTHING_SPENT
     review_paid = paid
-    spent = NOTHING_SPENT  # on the iteration under way: an answer that is asked for again was paid for too
+    spent = NOTHING_SPENT  # The cost of the current iteration, including repeated requests.
     stopped: Stopped = "iterations"
     first: Submission | None = None
-    base: tuple[Submission, ScoredIteration] | None = None  # what to go on from
+    base: tuple[Submission, ScoredIteration] | None = None  # The base of the next iteration.
     refused: str | None = None
     kept, asked_half, cut_off = Halves(), False, 0
     number = 0
@@ -303,7 +318,7 @@ def build(
         aside = False
         if scored.drift is not None:
             assert base is not None
-            # A patch that does not run where its base did, on either year, is set aside too.
+            # A patch that fails on a year on which its base ran is set aside too.
             aside = not scored.drift.accepted or any(
                 getattr(base[1], year).gates.gate(name).passed
                 and not getattr(scored, year).gates.gate(name).passed
@@ -331,7 +346,7 @@ def build(
         ):
             stopped = "target"
             break
-        assert base is not None  # the first submission cannot have drifted
+        assert base is not None  # The first submission cannot have drifted.
         messages = wording.evidence(spec, scored, done, base[0], last=number + 2 >= ITERATIONS)
         number += 1
     return StrategyOutcome(
@@ -346,9 +361,10 @@ def build(
 
 
 def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:
-    """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift.
+    """Return a copy with the paper's D1 and D2: mean peer marks, and 0 for D1 after drift.
 
-    Work that is not valid has none of the paper's scores."""
+    Invalid work has none of the paper's scores.
+    """
     card = scored.scorecard
     marks = {
         "D1": peer_mark(reviews, card.submission, card.strategy),

@@ -1,7 +1,7 @@
 """Examine one submission: its gates, its scores by both conventions, and a trail for readers.
 
-The trail is the part of a run that a scorecard shows: its decisions next to the frozen ones, prices, and a sample of
-the audit log.
+The trail is the part of a run that a scorecard shows: its decisions next to the frozen decisions,
+prices, and a sample of the audit log.
 """
 
 import io
@@ -70,14 +70,15 @@ _MOST_MARKS: Final = 240
 _MOST_POINTS: Final = 480
 _SAMPLE: Final = 5
 _YEAR_OF_BARS: Final = 3_000
-"""On longer tables no mutant is tried, so the paths alone must distinguish them."""
+"""On longer tables no mutant is tried, so the paths alone must distinguish the mutants."""
 _WORD: Final = 60
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """One bar and leg on which the submission or the frozen semantics decided. Sizes are shares of net equity.
+    """One bar and leg with a decision of the submission or the frozen semantics.
 
-    The kind ``both`` means the same bar, leg and size. ``share`` or ``frozen`` is None if that side decided nothing.
+    Sizes are shares of net equity. The kind ``both`` means the same bar, leg and size. ``share`` or
+    ``frozen`` is None if that side has no decision.
     """
 
     kind: MarkKind
@@ -91,7 +92,10 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LegPath(msgspec.Struct, frozen=True, kw_only=True):
-    """The closes of one leg, thinned for a chart. The highest and lowest close between kept points are kept too."""
+    """The closes of one leg, thinned for a chart.
+
+    The extremes between the remaining points are kept.
+    """
 
     leg: str
     asset: str
@@ -102,7 +106,8 @@ class LegPath(msgspec.Struct, frozen=True, kw_only=True):
 class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the audit log in the chain of a trade. ``id`` is None if the row is missing.
 
-    ``claimed`` is the submission's figure. ``own`` is the host's, or None if the host has none to compare with.
+    ``claimed`` is the submission's figure. ``own`` is the host's, or None if the host has no figure
+    to compare.
     """
 
     kind: str
@@ -121,7 +126,7 @@ class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FollowedTrade(msgspec.Struct, frozen=True, kw_only=True):
-    """A trade of the sample, followed from its signal to its P&L."""
+    """A trade of the sample, traced from its signal to its P&L."""
 
     number: int
     row: int
@@ -138,7 +143,8 @@ class FollowedTrade(msgspec.Struct, frozen=True, kw_only=True):
 class Trail(msgspec.Struct, frozen=True, kw_only=True):
     """The scored run as a page shows it.
 
-    ``counts`` are over all decisions by kind. ``marks`` may hold fewer: differences are kept before agreements.
+    ``counts`` are over all decisions by kind. ``marks`` may hold fewer, with differences kept
+    before agreements.
     """
 
     bars: str
@@ -156,7 +162,7 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
 def make_trail(
     spec: StrategySpec, bars: TaskBars, run: SubmissionRun | None, frozen: DecisionList
 ) -> Trail | None:
-    """Return the trail of a scored run next to the frozen decisions; None if there was no run."""
+    """Return the trail of a scored run next to the frozen decisions, or None without a run."""
     if run is None or run.decisions is None or run.trades is None:
         return None
     unit = "M8[D]" if bars.timeframe == "1d" else "M8[m]"
@@ -193,9 +199,9 @@ def make_trail(
 def compare(
     spec: StrategySpec, decisions: DecisionList, frozen: DecisionList, times: Sequence[str]
 ) -> list[Mark]:
-    """Return a mark for every bar and leg on which either side decided, in order.
+    """Return a mark for every bar and leg with a decision of either side, in order.
 
-    Of several decisions on one bar and leg the last one counts.
+    If a bar and leg have several decisions, the last counts.
     """
     submitted, expected = _by_bar_and_leg(decisions), _by_bar_and_leg(frozen)
     legs, names = spec.semantics.inputs.legs, dict(enumerate(spec.signals))
@@ -231,7 +237,7 @@ def _by_bar_and_leg(decisions: DecisionList) -> dict[tuple[int, int], tuple[floa
 
 
 def thin_marks(marks: Sequence[Mark]) -> list[Mark]:
-    """Return as many marks as a page shows, in order.
+    """Return at most the number of marks that a page shows, in order.
 
     Differences are kept before agreements. Both are spread evenly.
     """
@@ -266,7 +272,8 @@ def _sample(
             "position": float(account.position[number]),
             "pnl": float(account.equity[row]) - account.capital,
         }
-        # The chain of an order goes from its signal to its P&L. A missing row is a step without an id.
+        # The chain of an order extends from its signal to its P&L. A missing row is a step without
+        # an id.
         steps = tuple(
             AuditStep(
                 kind=kind,
@@ -294,10 +301,11 @@ def _sample(
 
 
 def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
-    """Return the audit log by bars as CSV (B.6 of the paper). Every figure is the host's own.
+    """Return the audit log by bars as CSV (B.6 of the paper). The host computes every figure.
 
-    The columns are ``datetime``, ``close`` and ``position`` of each leg, the indicators of the frozen semantics,
-    ``signal``, ``position_state``, ``equity``, and ``constraint_check`` (``pass`` or the broken constraints).
+    The columns are ``datetime``, ``close`` and ``position`` of each leg, the indicators of the
+    frozen semantics, ``signal``, ``position_state``, ``equity``, and ``constraint_check`` (``pass``
+    or the broken constraints).
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -351,11 +359,11 @@ class Examined:
 class SubmissionCheck:
     """The result of ``code eval`` for a folder.
 
-    - ``write_log`` makes the audit log by bars; None if the submission did not run.
-    - ``drift`` compares the submission with an earlier one. It is None if none was named or this one cannot be
-      parsed.
-    - ``years`` is D4 over several drawn years, the scored one first, with the interval of its mean. It is None if
-      only one year was requested.
+    - ``write_log`` makes the audit log by bars. It is None if the submission did not run.
+    - ``drift`` compares the submission with an earlier submission. It is None if no earlier one was
+      named or this one cannot be parsed.
+    - ``years`` is D4 over several drawn years, the scored year first, with the interval of its
+      mean. It is None if only one year was requested.
     """
 
     scorecard: Scorecard
@@ -367,7 +375,7 @@ class SubmissionCheck:
 
     @property
     def bar_log(self) -> str | None:
-        """The audit log by bars, which is made on access; None if the submission did not run."""
+        """The audit log by bars, made on access, or None if the submission did not run."""
         return None if self.write_log is None else self.write_log()
 
     @property
@@ -398,10 +406,11 @@ def examine_submission(
     scenarios: Mapping[str, SubmissionRun] | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Examined:
-    """Run the gates on bars and compute the scores. Processor times are not recorded, because they never repeat.
+    """Run the gates on bars and compute the scores.
 
-    ``scenarios`` are runs on the micro-scenarios from an examination on other bars. Pass ``sensitivity`` only for the
-    examination that counts, because its findings must not reach the author.
+    Processor times are not recorded, because they never repeat. ``scenarios`` are runs on the
+    micro-scenarios from an examination on other bars. Pass ``sensitivity`` only for the final
+    examination, because its findings must not reach the author.
     """
     gated = pass_gates(
         submission, spec, executor, config.gates, bars, scenarios=scenarios, sensitivity=sensitivity
@@ -420,7 +429,9 @@ def examine_submission(
 
 
 def sensitivity_of(spec: StrategySpec, bars: TaskBars, secret: str) -> Sensitivity:
-    """Return the sensitivity paths that a secret draws for a strategy, in addition to the scored bars."""
+    """Return the sensitivity paths that a secret draws for a strategy, in addition to the scored
+    bars.
+    """
     rng = np.random.default_rng(seed_from(secret, "pins", spec.id))
     return draw_sensitivity(spec.semantics, rng, bars if bars.rows <= _YEAR_OF_BARS else None)
 
@@ -432,7 +443,7 @@ def with_secret(config: ScoreConfig, secret: str) -> ScoreConfig:
 
 
 def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
-    """Return an executor with a second sandbox whose processes hash texts with another seed."""
+    """Return an executor with a second sandbox whose processes use another hash seed."""
     other = msgspec.structs.replace(config, hash_seed=1)
     return TwinExecutor(opened, lambda: open_executor(config=other, workers=1))
 
@@ -471,14 +482,15 @@ def check_submission(
 ) -> SubmissionCheck:
     """Examine the submission in a folder against one of the strategies, without a model.
 
-    - ``bars`` are the test bars. By default the secret draws a synthetic year, so that no program can know it by
-      heart.
+    - ``bars`` are the test bars. By default the secret draws a synthetic year, so that no program
+      can have memorised it.
     - ``secret`` repeats an earlier examination. By default one is drawn.
-    - ``since`` is the folder of an earlier submission, to find out whether this one repairs or changes it.
+    - ``since`` is the folder of an earlier submission, to decide whether this one repairs or
+      changes it.
     - ``years`` is the number of years on which D4 is measured.
 
-    Raises :class:`UserError` for an unknown strategy or a folder without its two files, and SandboxRefused if this
-    machine cannot contain code.
+    Raises :class:`UserError` for an unknown strategy or a folder without its two files, and
+    SandboxRefused if this machine cannot contain code.
     """
     spec = load_spec(strategy)
     submission = read_submission(folder)
@@ -486,7 +498,8 @@ def check_submission(
     secret = secret or draw_secret()
     bars = bars if bars is not None else synthetic_year(spec, seed=drawn_year(spec, secret))
     config = with_secret(ScoreConfig(), secret)
-    # Code that cannot be parsed never runs, so it needs no sandbox. The other executor refuses submissions anyway.
+    # Code that cannot be parsed never runs, so it needs no sandbox. The other executor refuses
+    # submissions anyway.
     parsed = parse_gate(submission).passed
     kind: Literal["sandbox", "trusted-in-process"] = "sandbox" if parsed else "trusted-in-process"
     sandboxed, drift, d4_over_years = submission_config(), None, None
@@ -532,7 +545,10 @@ def _over_years(
     executor: JobExecutor,
     config: ScoreConfig,
 ) -> Measure:
-    """Return the mean of D4 over the scored year, whose score is ``first``, and more years."""
+    """Return the mean of D4 over the scored year and ``more_years``.
+
+    ``first`` is the scored year's D4.
+    """
     if first.value is None:
         return first
     scores = [first.value]
@@ -559,8 +575,9 @@ def bars_for(
 ) -> TaskBars:
     """Return the test year of a strategy.
 
-    These are stored bars of a data set's symbols, or the synthetic year that a run with this secret and data seed is
-    scored on. Raises :class:`UserError` for an unknown strategy, a data set without symbols, or symbols without one.
+    These are stored bars of a data set's symbols, or the synthetic year on which a run with this
+    secret and data seed is scored. Raises :class:`UserError` for an unknown strategy, a data set
+    without symbols, or symbols without a data set.
     """
     spec = load_spec(strategy)
     if (dataset is None) != (not symbols):

@@ -1,6 +1,7 @@
-"""The twelve strategies as files: frozen semantics, Strategy Doc, reference, card and micro-scenarios.
+"""Load the twelve strategies: frozen semantics, Strategy Doc, reference, card and micro-scenarios.
 
-A micro-scenario is a handful of hand-picked closes, the bars made from them, and the expected trace.
+A micro-scenario is a short list of hand-picked closes, the bars made from them, and the expected
+trace.
 """
 
 from dataclasses import replace
@@ -39,17 +40,18 @@ from tradeassay_programs.code.submission import (
 _START: Final = np.datetime64("2024-01-01", "D")
 
 Action = tuple[int, str, float, str]
-"""The bar, the leg, the share of equity wanted there, the signal."""
+"""The bar, the leg, the target share of equity, and the signal."""
 
 
 class ScenarioFile(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """One scenario as it is stored.
+    """One scenario in its stored form.
 
-    A bar opens at the previous close (the first at its own), unless ``opens`` says otherwise; high and low lie
-    ``wick`` beyond open and close. ``session`` is the number of bars a day for intraday scenarios; 0 makes daily
-    bars."""
+    A bar opens at the previous close (the first at its own close), unless ``opens`` sets the price.
+    High and low are ``wick`` beyond open and close. ``session`` is the number of bars per day for
+    intraday scenarios. With 0 the bars are daily.
+    """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]+$")]
     what: str
@@ -61,7 +63,7 @@ class ScenarioFile(
 
 
 def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
-    """Return the scenarios in a file; raises :class:`UserError` when it does not fit the strategy."""
+    """Return the scenarios in a file. Raises :class:`UserError` if they do not fit the strategy."""
     try:
         stored = msgspec.json.decode(body, type=tuple[ScenarioFile, ...])
     except UNDECODABLE as error:
@@ -78,7 +80,7 @@ def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
             )
         row = np.arange(len(one.closes[legs[0]]))
         times = (_START + row).astype("M8[ns]")
-        if one.session:  # it opens at 09:30
+        if one.session:  # The session opens at 09:30.
             days = (_START + row // one.session).astype("M8[m]")
             times = (days + 570 + 15 * (row % one.session)).astype("M8[ns]")
         feeds = {}
@@ -111,24 +113,31 @@ STRATEGIES: Final = tuple(
 """The benchmark's strategies, in its order."""
 SYSTB: Final = "systb-"
 SYSTB_STRATEGIES: Final = tuple(f"{SYSTB}{name}" for name in STRATEGIES)
-"""The same twelve as the authors' public repository states them, from its figures and in our words."""
+"""The same twelve strategies with the figures of the authors' public repository, in this project's
+words.
+"""
 
 
 def load_semantics(id: str) -> Semantics:
-    """Return a strategy's frozen semantics; raises :class:`UserError` for an unknown name."""
+    """Return a strategy's frozen semantics. Raises :class:`UserError` for an unknown name."""
     return load_spec(id).semantics
 
 
 YEAR: Final = "year"
 MINUTES: Final = 525_600
-"""Minutes of a year round the clock: what a parameter called ``year`` is on minutes."""
+"""Number of minutes in a round-the-clock year.
+
+It replaces a parameter called ``year`` on minutes.
+"""
 
 
 @cache
 def load_spec(id: str, *, minutes: bool = False) -> StrategySpec:
-    """Return what submissions to a strategy are checked against; raises :class:`UserError` for unknown names.
+    """Return the specification against which submissions to a strategy are checked.
 
-    With ``minutes`` it is the strategy as it is on minutes: a year has as many bars as its doc says."""
+    With ``minutes`` it is the strategy's minute version, in which a year has the number of bars in
+    its doc. Raises :class:`UserError` for unknown names.
+    """
     if minutes:
         return _on_minutes(load_spec(id))
     folder = _folder(id)
@@ -141,14 +150,18 @@ def load_spec(id: str, *, minutes: bool = False) -> StrategySpec:
 
 
 def _on_minutes(spec: StrategySpec) -> StrategySpec:
-    """Return a strategy with the year of minutes, in semantics, doc and scenarios, where it has a year at all."""
+    """Return the minute version of a strategy.
+
+    If the strategy has a parameter for the year, its semantics, doc and scenarios use minutes per
+    year.
+    """
     frozen = spec.semantics.parameters.get(YEAR)
     if frozen is None or "1m" not in spec.semantics.inputs.timeframes:
         return spec
     parameters = {**spec.semantics.parameters, YEAR: msgspec.structs.replace(frozen, value=MINUTES)}
     doc = spec.doc.replace(f"| `{YEAR}` | {frozen.value:g} |", f"| `{YEAR}` | {MINUTES} |")
     made = StrategySpec(msgspec.structs.replace(spec.semantics, parameters=parameters), doc, ())
-    # Scenarios are the same paths, with returns made as much smaller as a minute is calmer than a day.
+    # Scenarios are the same paths. Their returns are scaled down to the volatility of a minute.
     calmer = float(np.sqrt(frozen.value / MINUTES))
     scenarios = []
     for one in spec.scenarios:
@@ -173,7 +186,10 @@ def _on_minutes(spec: StrategySpec) -> StrategySpec:
 
 
 def load_reference(id: str, *, minutes: bool = False) -> Submission:
-    """Return the reference implementation as a submission; raises :class:`UserError` for an unknown name."""
+    """Return the reference implementation as a submission.
+
+    Raises :class:`UserError` for an unknown name.
+    """
     if minutes and (spec := load_spec(id, minutes=True)) is not load_spec(id):
         found = load_reference(id)
         daily = load_semantics(id).parameters[YEAR].value
@@ -196,12 +212,12 @@ def load_reference(id: str, *, minutes: bool = False) -> Submission:
 
 
 def bookkeeping() -> str:
-    """Return the code that all references share: comparisons, windows, and a book that keeps both logs."""
+    """Return the code that all references share: comparisons, windows, and a book."""
     return files(__package__).joinpath("bookkeeping.py.txt").read_text(encoding="utf-8")
 
 
 def hashes(id: str) -> dict[str, str]:
-    """Return the hashes that pin a strategy: of its canonical semantics, its doc and its scenarios."""
+    """Return the hashes that identify a strategy: canonical semantics, doc and scenarios."""
     named = {"doc": "doc.md", "scenarios": "scenarios.json"}
     found = {name: sha256_bytes((_folder(id) / file).read_bytes()) for name, file in named.items()}
     return found | {"semantics": load_spec(id).semantics.sha256}
@@ -213,7 +229,7 @@ def _folder(id: str) -> Traversable:
 
 
 class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One strategy in a list; ``sha256`` is that of its frozen semantics."""
+    """One strategy in a list. ``sha256`` is the hash of its frozen semantics."""
 
     id: str
     title: str
@@ -224,7 +240,7 @@ class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def strategy_lines() -> tuple[StrategyLine, ...]:
-    """Return all strategies, in the benchmark's order: ours, then those of the public repository."""
+    """Return all strategies: this project's, then the public repository's."""
     return tuple(
         StrategyLine(
             id=frozen.id,
@@ -239,7 +255,10 @@ def strategy_lines() -> tuple[StrategyLine, ...]:
 
 
 def strategy_text(name: str, *, semantics: bool) -> str:
-    """Return a strategy's doc or its frozen semantics; raises :class:`UserError` for an unknown name."""
+    """Return a strategy's doc or its frozen semantics.
+
+    Raises :class:`UserError` for an unknown name.
+    """
     spec = load_spec(name)
     if semantics:
         return msgspec.json.format(spec.semantics.canonical, indent=2).decode()
@@ -247,7 +266,10 @@ def strategy_text(name: str, *, semantics: bool) -> str:
 
 
 def write_reference(name: str, folder: Path) -> None:
-    """Write the reference submission into a folder; raises :class:`UserError` rather than overwrite one."""
+    """Write the reference submission into a folder.
+
+    Raises :class:`UserError` if a file already exists.
+    """
     reference = load_reference(name)
     for file in (CODE, CARD):
         if (folder / file).exists():

@@ -1,4 +1,7 @@
-"""The totals of a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
+"""Compute the totals of a SysTradeBench run.
+
+They are validity, quality, gains, convergence, reviews, and costs.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,12 +36,15 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model: how many of its last submissions pass each gate, and their mean scores.
+    """One model: the share of its last submissions that pass each gate, and their mean scores.
 
-    Submissions whose look-ahead is ``not_cleared`` are counted apart, neither valid nor invalid, ``overall_paper``
-    is the printed mean of the reviewers' part (D1, D2) and of the automatic one; ``paper_tier`` is one of the
-    paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the share of tests on ten bars
-    of the test data that valid submissions ran through (section 5.4.1)."""
+    - ``not_cleared`` submissions are counted separately, neither valid nor invalid.
+    - ``overall_paper`` is the paper's mean of the reviewers' part (D1, D2) and the automatic part.
+    - ``paper_tier`` is one of the paper's three tiers (see :func:`paper_tier`), and ``tokens`` its
+      Fig. 3.
+    - ``windows`` is the share of tests on ten bars of the test data that valid submissions
+      completed (section 5.4.1).
+    """
 
     model: str
     items: int
@@ -59,7 +65,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """Why it is not ranked; None where it may be, or where no item has an answer at all."""
+        """The reason why it is not ranked. None if it may be ranked or no item has an answer."""
         if self.unanswered == self.items:
             return None
         return unranked_model(self.unanswered, self.items)
@@ -85,14 +91,18 @@ class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration over all items that reached it: mean scores, gain on the one before, how alike submissions
-    are.
+    """One iteration over all items that reached it.
 
-    ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
-    pairs whose test year ended the same. ``ensemble`` is how much the mean of all submissions' returns varies
-    relative to a single one: near 1 means that together they are no steadier than alone. ``tokens`` is what
-    a submission took on average, ``reached_goal`` the share that meets what the last iteration aims at
-    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level)."""
+    It has mean scores, the gain over the previous iteration, and the similarity of submissions:
+
+    - ``alike`` is the mean similarity of code between models on the same strategy.
+    - ``same_outcome`` is the share of pairs whose test year ended the same.
+    - ``ensemble`` is the variation of the mean of all submissions' returns relative to a single
+      submission. Near 1, they are no steadier together than alone.
+    - ``tokens`` is the mean number of tokens per submission.
+    - ``reached_goal`` is the share that meets the goal of the last iteration (D1 to D3, a Sharpe
+      ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
+    """
 
     iteration: int
     items: int
@@ -109,7 +119,10 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the report shows. ``windows``: of all valid submissions, as in :class:`ModelRow`."""
+    """All results that the report shows.
+
+    ``windows`` is over all valid submissions, as in :class:`ModelRow`.
+    """
 
     models: tuple[ModelRow, ...]
     strategies: tuple[StrategyRow, ...]
@@ -127,7 +140,7 @@ def systrade_scores(
     *,
     iterations: int,
 ) -> SystradeScores:
-    """Sum up the records by model, strategy and iteration."""
+    """Return the totals of the records by model, strategy and iteration."""
     by_model: dict[str, list[StrategyOutcome]] = {episode.model: [] for episode in episodes}
     by_strategy: dict[str, list[StrategyOutcome]] = {name: [] for name in strategies}
     for episode in episodes:
@@ -137,7 +150,8 @@ def systrade_scores(
     rows = tuple(
         _strategy(strategies[name], found, years[name]) for name, found in by_strategy.items()
     )
-    # The marks of the submission that counts: earlier marks are about a different program.
+    # These are the marks of the submission that counts. Earlier marks are about a different
+    # program.
     every: list[Review] = []
     for record in records.values():
         every += next(
@@ -161,7 +175,7 @@ def systrade_scores(
                 row, worth="not ranked", paper_tier="not ranked"
             )
             continue
-        # On the Pareto front of quality over dollars, or behind it.
+        # The position relative to the Pareto front of quality over dollars.
         if cost is not None and quality_of is not None:
             better = [
                 name
@@ -261,7 +275,10 @@ def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
 
 
 def half_of(card: Scorecard, names: Sequence[str]) -> float | None:
-    """Return the mean of some of the paper's marks: the reviewers' D1 and D2, the automatic D3 and D4, or all."""
+    """Return the mean of some of the paper's marks.
+
+    ``names`` are the reviewers' D1 and D2, the automatic D3 and D4, or all four.
+    """
     known = [value for name in names if (value := card.paper[name].value) is not None]
     return float(np.mean(known)) if len(known) == len(names) else None
 
@@ -275,11 +292,16 @@ HALF_PRICE: Final = 0.5
 def paper_tier(
     usd: float | None, overall: float | None, best_usd: float | None, best: float | None
 ) -> str:
-    """Return the tier of section 5.6: premium, balanced or budget, measured against the best overall score.
+    """Return the tier of section 5.6, measured against the model with the best overall score.
 
-    Balanced reaches at least :data:`NEAR_BEST` of it for at most :data:`HALF_PRICE` of its price, budget less for
-    at most that price; who costs more and reaches it is premium. Who costs more and does not reach it is in none,
-    and where the best costs nothing there are no tiers."""
+    - Balanced has at least :data:`NEAR_BEST` of the best score for at most :data:`HALF_PRICE` of
+      its price.
+    - Budget has less for at most that price.
+    - Premium has at least that score for more.
+    - A model with less for more is in no tier.
+
+    If the best model costs nothing, there are no tiers.
+    """
     if usd is None or overall is None or not best_usd or best is None:
         return "not scored"
     cheap, near = usd <= HALF_PRICE * best_usd, overall >= NEAR_BEST * best
@@ -290,7 +312,7 @@ def paper_tier(
 
 def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:
     cards = _last_cards(found)
-    # What only the submissions together can show; buy and hold is all legs in equal parts.
+    # Results that need all submissions together. Buy and hold has all legs in equal parts.
     paths = {
         f"{card.submission} {n}": card.year.daily
         for n, card in enumerate(cards)
@@ -371,8 +393,10 @@ def _test_return(card: Scorecard) -> float | None:
 
 
 def _ensemble(cards: Sequence[Scorecard]) -> Measure:
-    """Return how much an equal mix of a strategy's submissions varies relative to a single one, over
-    strategies."""
+    """Return the volatility of an equal mix of submissions relative to a single submission.
+
+    The result is the mean over strategies.
+    """
     by_strategy: dict[str, list[tuple[float, ...]]] = {}
     for card in cards:
         if card.year is not None:

@@ -1,4 +1,6 @@
-"""Define the specification of a SysTradeBench run, and the record of one strategy with its iterations."""
+"""Define the specification of a SysTradeBench run, and the record of one strategy with its
+iterations.
+"""
 
 from typing import Final, Literal
 
@@ -24,7 +26,7 @@ STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {
     SYSTRADE: STRATEGIES,
     SYSTRADE_SYSTB: SYSTB_STRATEGIES,
 }
-"""Our twelve strategies, and the twelve of the authors' public repository."""
+"""This project's twelve strategies, and the twelve of the authors' public repository."""
 
 MOST_MINUTES: Final = 2 * MINUTES
 
@@ -33,8 +35,10 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
 
     - ``strategies``: if it is empty, the run takes all twelve.
-    - ``reviewers`` mark every submission blind. A model's marks of its own work are kept and not counted.
-    - ``dataset`` with ``symbols`` provides stored daily bars instead of the synthetic year of ``data_seed``.
+    - ``reviewers`` mark every submission blind. A model's marks of its own work are kept and not
+      counted.
+    - ``dataset`` with ``symbols`` provides stored daily bars instead of the synthetic year of
+      ``data_seed``.
     - ``splits`` are the first days of development and test, and the day after the test.
     - ``minutes`` is the number of minute bars for strategies with a minute version.
 
@@ -95,7 +99,7 @@ Stopped = Literal["target", "iterations", "no answer", "no submission", "repeats
 class OnInstrument(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a program on the test days of other symbols.
 
-    ``total`` is its return before costs. If it could not run, ``reason`` says why.
+    ``total`` is its return before costs. ``reason`` is set if it could not run.
     """
 
     symbols: tuple[str, ...]
@@ -107,9 +111,10 @@ class OnInstrument(msgspec.Struct, frozen=True, kw_only=True):
 class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one submission.
 
-    ``scorecard`` is of the test year and never shown to the writer. ``develop`` is of the development year and shown.
-    ``drift`` is None for a first submission. ``trail`` is None if the submission could not run on the test year.
-    ``instruments`` is set if the run names more symbols than the strategy has legs.
+    ``scorecard`` is of the test year and never shown to the writer. ``develop`` is of the
+    development year and shown. ``drift`` is None for a first submission. ``trail`` is None if the
+    submission could not run on the test year. ``instruments`` is set if the run names more symbols
+    than the strategy has legs.
     """
 
     scorecard: Scorecard
@@ -122,9 +127,10 @@ class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
 class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One iteration of a dialogue.
 
-    ``submission`` is None if the answer holds none, and ``reason`` says what came instead. ``set_aside`` means that
-    the patch drifted or changed too many lines: it does not count, and the next iteration starts from its
-    predecessor. ``usage`` is the sum over all answers, including those that were requested again.
+    ``submission`` is None if the answer has none. ``reason`` then describes the answer.
+    ``set_aside`` means that the patch drifted or changed too many lines. Such a patch does not
+    count, and the next iteration starts from its predecessor. ``usage`` is the sum over all
+    answers, including repeated requests.
     """
 
     number: int
@@ -137,9 +143,11 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The record of one strategy. ``usage`` is the sum of the writer's tokens, ``review_usage`` of the reviewers'.
+    """The record of one strategy.
 
-    ``cut_off`` counts unreadable answers that reached the limit of tokens. The first of them is no iteration.
+    ``usage`` is the sum of the writer's tokens, and ``review_usage`` of the reviewers' tokens.
+    ``cut_off`` counts unreadable answers that reached the token limit. The first of them is not an
+    iteration.
     """
 
     strategy: str
@@ -152,7 +160,7 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def last(self) -> ScoredIteration | None:
-        """The scores that count: those of the last submission that was scored and not set aside."""
+        """The scores of the last submission that was scored and not set aside."""
         for iteration in reversed(self.iterations):
             if iteration.scored is not None and not iteration.set_aside:
                 return iteration.scored

@@ -1,6 +1,7 @@
-"""Make the tables of a SysTradeBench run: gates, quality, strategies, iterations, reviews and items.
+"""Make the tables of a SysTradeBench run.
 
-The module also fills the paper's tables with rows of our runs.
+They are gates, quality, strategies, iterations, reviews and items. The module also fills the
+paper's tables with rows of this project's runs.
 """
 
 import re
@@ -115,7 +116,9 @@ def systrade_tables(
 
 
 def _review_sentence(reviews: ReviewBoard) -> str:
-    """Return the agreement between reviewers, and the number of reviews that could not be read, in words."""
+    """Return the agreement between reviewers, and the number of reviews that could not be read, in
+    words.
+    """
     tau, unread = reviews.agreement, reviews.unanswered
     interval = ""
     if tau.low is not None and tau.high is not None:
@@ -132,7 +135,10 @@ def _review_sentence(reviews: ReviewBoard) -> str:
 
 
 def _in_order(models: Sequence[ModelRow]) -> list[ModelRow]:
-    """Return models by the share of valid submissions, then by overall score. Models without a rank come last."""
+    """Return models by the share of valid submissions, then by overall score.
+
+    Models without a rank come last.
+    """
     return sorted(
         models,
         key=lambda row: (
@@ -172,7 +178,7 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
 
 
 def _board_lines(scores: SystradeScores) -> Iterator[str]:
-    """Yield the lines below the board: iterations, places by review, and reviewers."""
+    """Yield the lines below the board: iterations, ranks by review, and reviewers."""
     for row in scores.iterations:
         if row.items and row.tokens.value is not None and row.reached_goal.value is not None:
             yield (
@@ -194,7 +200,9 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
 
 
 def _model_tables(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
-    """Return three tables of models: the board, the shares of passed gates, and quality with its price."""
+    """Return three tables of models: the board, the shares of passed gates, and quality with its
+    price.
+    """
     board, gates, quality = [], [], []
     for row in models:
         scores = (*_means(row.scores, row.items), *_means({"overall": row.overall}, row.items))
@@ -336,7 +344,8 @@ def review_tables(
 ) -> Iterator[Table]:
     """Yield tables of marks and ratings, biases, standings, and each reviewer's marks.
 
-    With ``gated`` the tables also show the authors' gates, because reviewers may prefer a program that looks ahead.
+    With ``gated`` the tables also show the authors' gates, because reviewers may prefer a program
+    that looks ahead.
     """
     unrated = not_scored("not compared")
     gate_columns = ("Leak gate held", "Valid") if gated else ()
@@ -420,7 +429,7 @@ def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
 
 
 def _cards(records: Mapping[str, StrategyOutcome]) -> dict[str, SubmissionCard]:
-    """Return a scorecard for every item, of its last submission that was not set aside."""
+    """Return a scorecard for every item, from its last submission that was not set aside."""
     cards = {}
     for key, record in records.items():
         for iteration in record.iterations:
@@ -444,15 +453,17 @@ def _text(measure: Measure) -> str:
     return "n/a" if measure.value is None else f"{measure.value:.2f}"
 
 
-# The paper's tables
+# The paper's tables.
 
 
 def why_not_comparable(
     *, strategies: int, iterations: int, real_data: bool, reviewed: bool, systb: bool = False
 ) -> tuple[str, ...]:
-    """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
+    """Return every reason why this project's figures are not comparable with the paper's.
 
-    It is never empty: the paper's leak guard finds none of the leaks it is there for."""
+    The result is never empty: the paper's leak guard finds none of the leaks that it is meant to
+    find.
+    """
     whose = (
         "its twelve strategies are stated from the parameters and rules of the authors' public repository "
         "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one Strategy Doc"
@@ -488,7 +499,10 @@ def systrade_paper(
     records: Mapping[str, StrategyOutcome],
     latency: Filled,
 ) -> PaperPage:
-    """Return SysTradeBench with what a run fills of it; ``latency`` is what only the recordings say."""
+    """Return the exhibits of SysTradeBench, filled with the results of a run.
+
+    ``latency`` is the response time, which only the recordings contain.
+    """
     paper = load_published("systrade")
     why = why_not_comparable(
         strategies=len(scores.strategies),
@@ -521,7 +535,7 @@ def systrade_paper(
 
 
 def _stored_data(spec: SystradeSpec) -> bool:
-    """Tell whether every data set of a run is stored, and not a synthetic world."""
+    """Return whether every data set of a run is stored and not a synthetic world."""
     return spec.dataset is not None and "synthetic/" not in spec.dataset
 
 
@@ -544,7 +558,7 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
 
 
 def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table]:
-    """Return what passes each gate, tests on ten bars, tokens by iteration, and dollars and what they buy."""
+    """Return four tables: gates, tests on ten bars, tokens by iteration, and cost."""
     paper = load_published("systrade")
     gates, windows, tokens, costs = [], [], [], []
     for row in sorted(scores.models, key=lambda row: row.unranked is not None):
@@ -585,7 +599,10 @@ def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table
 
 
 def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutcome]) -> Table:
-    """Return the library: LLM is the reviewers' D1 and D2, QR the automatic D3 and D4, by the printed formulas."""
+    """Return the library of strategies with their marks by the paper's formulas.
+
+    LLM is the reviewers' D1 and D2, and QR the automatic D3 and D4.
+    """
     paper, found = (
         load_published("systrade"),
         {row.strategy.removeprefix(SYSTB): row for row in scores.strategies},
@@ -636,7 +653,7 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
 
 
 def _both(marked: Measure, automatic: Measure) -> Measure:
-    """Return the paper's overall score, (LLM + QR) / 2, or why one of the two is missing."""
+    """Return the paper's overall score, (LLM + QR) / 2, or the reason why a part is missing."""
     for measure in (marked, automatic):
         if measure.value is None:
             return measure
@@ -649,7 +666,7 @@ _EXCEPTION: Final = re.compile(
 
 
 def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
-    """Return by which exception submissions failed: in the run on the test year, and on pieces of ten bars."""
+    """Return the exceptions of failed submissions, on the test year and on pieces of ten bars."""
     counts: dict[tuple[str, str], list[int]] = {}
     for record in records.values():
         card = None if record.last is None else record.last.scorecard
@@ -682,7 +699,7 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
 def _by_iteration(
     scores: SystradeScores, records: Mapping[str, StrategyOutcome]
 ) -> dict[str, dict[int, list[Iteration]]]:
-    """Return what was scored, by model and iteration; models that are not ranked come after the others."""
+    """Return the scored iterations by model and iteration. Unranked models are last."""
     found: dict[str, dict[int, list[Iteration]]] = {}
     for record in records.values():
         mine = found.setdefault(record.model, {})
@@ -696,7 +713,10 @@ def _by_iteration(
 def _paper_returns(
     scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]
 ) -> Filled:
-    """Return return and trades on the test data by model and iteration, with what is printed for three models."""
+    """Return tables of test-data return and trades by model and iteration.
+
+    They include the paper's three models.
+    """
     paper = {row["iteration"]: row for row in load_published("systrade")["iterations"]}
     rows = []
     for model, by_number in _by_iteration(scores, records).items():
@@ -710,7 +730,7 @@ def _paper_returns(
             total = mean_of(totals, "no account on the test year")
             trades = mean_of(counts, "no run on the test year")
             theirs = Cell(f"{paper[number]['test_return']:+.1f}%" if number in paper else "")
-            # Each mean stands beside the number of submissions that it is a mean of.
+            # Each mean is shown with its number of submissions.
             returned = (amount(total.n or 0), figure(total, "change"))
             traded = (amount(trades.n or 0), figure(trades, "{:.1f}"))
             name = f"{model}, iteration {number}"
@@ -731,7 +751,7 @@ def _paper_returns(
         "one strategy, ten bars"
     )
     tables = [table("Return and trades by iteration", columns, rows, note=note)]
-    # What the last programs returned by strategy and instrument, where a run has several.
+    # The last programs' returns by strategy and instrument, if a run has several instruments.
     found: dict[str, dict[str, list[float | None]]] = {}
     for record in records.values():
         ran = record.last.instruments if record.last is not None else ()
@@ -755,7 +775,10 @@ def _paper_returns(
 def _learning(
     scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]
 ) -> Filled:
-    """Return every model's dimensions by iteration, as curves and as a table, and what iterations gain."""
+    """Return every model's dimensions by iteration, and the gains of iterations.
+
+    The dimensions are shown as curves and as a table.
+    """
     rows, lines, most = [], [], 0
     for model, by_number in _by_iteration(scores, records).items():
         means = {
@@ -856,8 +879,11 @@ def _standings(
     *,
     ours: bool = False,
 ) -> Iterator[Row]:
-    """Yield each author's mean mark and place, by others alone and with its own marks. ``models`` says who is not
-    ranked and, outside a paper's table, what the gates found."""
+    """Yield each author's mean mark and rank, by peers alone and including self-reviews.
+
+    ``models`` states which models are not ranked and, outside the paper's tables, the findings of
+    the gates.
+    """
     for one in board.standings:
         model = (models or {}).get(one.author)
         gates = () if ours else _gate_cells(models, one.author)
@@ -872,7 +898,10 @@ def _standings(
 
 
 def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
-    """Return who marked whom how at the first iteration: reviewers by authors, and the same by vendors."""
+    """Return the reviewers' mean marks of each author, by model and by vendor.
+
+    The marks are from the first iteration.
+    """
     reviews: list[Review] = []
     for record in records.values():
         for one in record.iterations:

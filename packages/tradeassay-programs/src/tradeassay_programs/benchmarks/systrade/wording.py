@@ -1,7 +1,7 @@
-"""What models are told, with what is asked at the end: the opening, a refusal, the evidence, the review.
+"""The texts that models receive: the opening, a refusal, the evidence, and the review.
 
-Nothing is written for scripted models: they read the typed question beside the text
-(:class:`~tradeassay_bench.core.dialogue.Given`); what is asked comes last.
+The request is at the end of each text. The texts contain nothing for scripted models, which read
+the typed question that is sent with the text (:class:`~tradeassay_bench.core.dialogue.Given`).
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from tradeassay_programs.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay_programs.code.submission import StrategySpec, Submission
 
 EXAMPLE: Final = "example-hold"
-"""The strategy of the example answer; a submission for it is an echo."""
+"""The strategy of the example answer. A submission for it is a copy of the example."""
 LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
-"""What the paper aims at in its last iteration (D.2)."""
+"""The paper's goals for its last iteration (D.2)."""
 _SET_ASIDE: Final = (
     " Your last change was set aside, and what follows is about that change. Go on from the hand-in shown "
     "above, which is the one before it."
@@ -30,10 +30,10 @@ _SET_ASIDE: Final = (
 _REFUSED: Final = "That answer could not be used"
 _KEPT: Final = ("Your strategy card was read", "Your program was read")
 Kept = Literal["", "card", "program"]
-"""Which half of a submission was read already."""
+"""The half of a submission that has already been read."""
 _SHOWN: Final = 5
 _LONGEST: Final = 12_000
-"""Characters of a refused answer that its author is shown again."""
+"""Maximum number of characters of a refused answer that its author is shown again."""
 
 
 DIMENSION_WORDS: Final = {
@@ -45,7 +45,7 @@ DIMENSION_WORDS: Final = {
 
 
 def opening(spec: StrategySpec) -> tuple[Message, ...]:
-    """Return the messages that ask for a first submission."""
+    """Return the messages that request a first submission."""
     # The Strategy Doc without its title, its headings one level lower.
     lines = spec.doc.strip().splitlines()
     kept = lines[1:] if lines[0].startswith("# ") else lines
@@ -69,7 +69,11 @@ def given(spec: StrategySpec, number: int) -> Given:
 def refusal(
     spec: StrategySpec, asked: tuple[Message, ...], answer: str, why: str, kept: Kept
 ) -> tuple[Message, ...]:
-    """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
+    """Return the messages that request the missing part of a refused answer.
+
+    They contain the question, the refused answer alone, the reason, and the form of the missing
+    part.
+    """
     if asked[-1].text.startswith((_REFUSED, *_KEPT)):
         asked = asked[:-2]
     text = {"card": "want_program", "program": "want_card"}.get(kept, "again")
@@ -85,9 +89,11 @@ def evidence(
     *,
     last: bool,
 ) -> tuple[Message, ...]:
-    """Return the opening, the submission to go on from, and what was ``scored`` of the last one that is ``done``.
+    """Return the messages that request a patch.
 
-    Only the ``last`` iteration is told what came before and what to aim at."""
+    They contain the opening, the base submission, and the scores of the last iteration in ``done``.
+    Only the ``last`` iteration sees the history and the goals.
+    """
     card, drift = scored.develop, scored.drift
     lines, judged, more = [], "", {"history": "", "goal": ""}
     for gate in card.gates.gates:
@@ -126,8 +132,9 @@ def evidence(
 
 
 def review(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-    """Return the messages that ask a reviewer for marks."""
-    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
+    """Return the messages that request marks from a reviewer."""
+    # The delimiter is a hash of the content, so the content cannot contain it and end the
+    # quotation.
     mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
     lines = (
         f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
@@ -161,7 +168,7 @@ def _user(text: str) -> Message:
 
 
 def _form(spec: StrategySpec) -> dict[str, str]:
-    """Return the example answer, and the values of the card that are facts and not understanding."""
+    """Return the example answer, and the factual values of the card."""
     frozen = spec.semantics
     values = ", ".join(f"{name} = {one.value:g}" for name, one in frozen.parameters.items())
     limits = frozen.constraints
@@ -177,7 +184,7 @@ def _form(spec: StrategySpec) -> dict[str, str]:
 
 
 def _indented(spec: StrategySpec) -> str:
-    """Return the frozen rules, indented so that they cannot be taken for a block of an answer."""
+    """Return the frozen rules, indented to distinguish them from a block of an answer."""
     lines = []
     for key, value in msgspec.to_builtins(spec.semantics).items():
         kept = (
@@ -210,7 +217,10 @@ def _shortened(answer: str) -> str:
 
 
 def _history(done: Sequence[Iteration], base: Submission) -> str:
-    """Return the earlier submissions with their scores; the one to go on from is above already."""
+    """Return the earlier submissions with their scores.
+
+    The base submission is already shown above.
+    """
     parts = []
     for one in done:
         if one.submission is None or one.scored is None or one.submission.sha256 == base.sha256:
@@ -227,7 +237,7 @@ def _history(done: Sequence[Iteration], base: Submission) -> str:
 
 
 class StrategyShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A strategy to be built, as data: its name, and how often it was handed in before."""
+    """A strategy as data for a scripted model: its name, and its number of earlier submissions."""
 
     kind: str = "systrade.build"
     strategy: str

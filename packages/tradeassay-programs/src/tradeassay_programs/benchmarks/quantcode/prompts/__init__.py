@@ -1,6 +1,6 @@
-"""The prompts of QuantCode, in our own words: for the writer and for the judge.
+"""The prompts of QuantCode for the writer and the judge, written by this project.
 
-They speak to models only: what scripted models need travels separately.
+They address models only. Data for scripted models are sent separately.
 """
 
 from functools import cache
