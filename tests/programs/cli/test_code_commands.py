@@ -392,7 +392,7 @@ def test_a_folder_of_ones_own_passes(given, told, place, monkeypatch):
     )
     assert found["passed"] and found["scorecard"]["corrected"]["D1"]["value"] == 10.0
     page = (place / "out/card.html").read_text()
-    assert "All 8 gates held." in page and "D4 over years" in page and 'id="drift"' not in page
+    assert "All 8 gates passed." in page and "D4 over years" in page and 'id="drift"' not in page
     bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
     assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG", "SHORT"}
     assert bars[0]["constraint_check"] == "pass"
@@ -420,7 +420,7 @@ def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(given, place
     card.write_text(card.read_text().replace('"double-ma"', '"turtle"'))
     (place / "mine/strategy.py").write_text("class TradingStrategy\n")
     shown = given(f"{argv} --junit out/gates.xml --sarif out/gates.sarif", 1)
-    assert "not all gates held" in shown.out and "written: out/gates.sarif" in shown.err
+    assert "not all gates passed" in shown.out and "written: out/gates.sarif" in shown.err
     suite = ElementTree.parse(place / "out/gates.xml").getroot()[0]
     assert int(suite.attrib["failures"]) >= 1 and int(suite.attrib["tests"]) == 7
     sarif = json.loads((place / "out/gates.sarif").read_text())

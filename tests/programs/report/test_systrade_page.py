@@ -126,7 +126,7 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     assert "alert(1)" in page and "<script>alert" not in page and "{{ 7 * 7 }}" in page
     for words in (
-        "Not fit to sign: it fails at &#39;leak&#39;",
+        "Rejected: gate &#39;leak&#39; failed",
         "3 more",
         "1 × a decision the frozen semantics do not make",
         "a result that may know the future",
@@ -141,7 +141,7 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
     (held,) = (run.folder / "cards").glob("*gold*bollinger*.html")
     page = held.read_text()
     assert (
-        "All 8 gates held." in page
+        "All 8 gates passed." in page
         and "break-even 9.87 bp" in page
         and "evidence, not proof" in page
     )
@@ -180,7 +180,7 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
     page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
     assert (
-        "no model was asked" in page
+        "checked without a model" in page
         and "Back to the run" not in page
         and "class TradingStrategy" in page
     )
@@ -189,7 +189,7 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
         check, drift=DriftReport(kind="drift", card_changes=("parameter 'n': 20 became 30",))
     )
     page = write_check_html(patched, tmp_path / "patched.html").read_text()
-    assert "gates held, but it cannot take the earlier one&#39;s place" in page
+    assert "gates passed, but it cannot replace the earlier submission" in page
     assert "since the earlier submission" in page and "20 became 30" in page
     bare = SubmissionCard(scorecard=found.scorecard, trail=None, submission=mine)
     assert "There was no run to compare" in render_card(bare)
@@ -202,7 +202,7 @@ def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path):
     page = write_html(run).read_text()
     assert (
         "No model has a result." in page
-        and "Nobody reviewed" in page
+        and "No submission was reviewed" in page
         and not (run.folder / "cards").exists()
     )
     assert HOSTILE not in page

@@ -301,7 +301,7 @@ def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_pa
 @pytest.mark.parametrize(
     ("name", "filled", "empty", "missing"),
     [
-        ("quantcode-frame", "table-3", "table-4", "needs agentic answers: --grid asks for them"),
+        ("quantcode-frame", "table-3", "table-4", "needs agentic answers: use --grid"),
         ("quantcode", "table-4", "table-3", "needs single-turn answers"),
     ],
 )

@@ -254,7 +254,7 @@ def card_scorer() -> Scorer:
         }
         failure = card.gates.first_failure
         words = (
-            "all gates held" if failure is None else f"failed at {failure.name}: {failure.reason}"
+            "all gates passed" if failure is None else f"failed at {failure.name}: {failure.reason}"
         )
         return Score(value=value, explanation=words, metadata=about)
 

@@ -57,7 +57,7 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
     """Print the gates, the drift and the scores of a submission."""
     console = stdout()
     card = check.scorecard
-    verdict = "all gates held" if check.gates.passed else "not all gates held"
+    verdict = "all gates passed" if check.gates.passed else "not all gates passed"
     console.print(Text(f"{name} for {card.strategy} on {card.data}: {verdict}", style="bold"))
     rows = [
         (gate.name, _status(gate.status), printable_line(gate.reason)) for gate in card.gates.gates
@@ -76,24 +76,24 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
         over, mean = check.years, shown(check.years, "{:.2f}")
         note = over.note or mean.note
         if over.low is not None:
-            note += f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
+            note += f", mean between {over.low:.2f} and {over.high:.2f} (95 %)"
         console.print(Text(printable_line(f"D4 over years: {mean.text} ({note})")))
     if card.year is not None:
         totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
-        console.print(Text(f"the year at {totals}"))
+        console.print(Text(f"return of the test year by cost: {totals}"))
         middle = card.year.costs[len(card.year.costs) // 2]
         if middle.per_turnover and middle.break_even_turnover:
-            earned = f"{middle.per_turnover:+.3%} by unit of turnover"
-            paid = f"the return before costs pays for {middle.break_even_turnover:,.1f} turnovers a year"
+            earned = f"{middle.per_turnover:+.3%} per unit of turnover"
+            paid = f"the return before costs covers {middle.break_even_turnover:,.1f} turnovers per year"
             console.print(Text(f"at {middle.cost_bp:g} bp: {earned}; {paid}"))
     for regime in card.regimes:
         for breach in regime.breaches:
             text = f"{breach.severity} breach of {breach.constraint} ({regime.regime}) on {breach.bars} bars"
-            own_log = f"its own log refused {breach.logged} of them"
+            own_log = f"its own risk check failed on {breach.logged} of them"
             console.print(Text(f"{text}, first {breach.time}; {own_log}"))
     if card.windows:
         console.print(
-            Text(f"pieces of ten bars: {card.windows.passed} of {card.windows.tests} ran through")
+            Text(f"pieces of ten bars: {card.windows.passed} of {card.windows.tests} completed")
         )
 
 

@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     )
 
 DIMENSIONS = {
-    "D1": ("Fidelity", "decides as the frozen semantics do, on the scenarios and on the test data"),
-    "D2": ("Risk discipline", "keeps its constraints, in ordinary times and under stress"),
-    "D3": ("Reliability", "runs, repeats itself, does not look ahead, and can be audited"),
-    "D4": ("Robustness", "what is left of the test year after costs and after counting the trials"),
+    "D1": (
+        "Fidelity",
+        "makes the decisions of the frozen semantics on the scenarios and the test data",
+    ),
+    "D2": ("Risk discipline", "respects its constraints in ordinary times and under stress"),
+    "D3": ("Reliability", "runs, is deterministic, does not look ahead, and can be audited"),
+    "D4": (
+        "Robustness",
+        "performance in the test year after costs, adjusted for the number of trials",
+    ),
 }
 GATE_CHIPS = {
     "passed": ("above", "held"),
@@ -43,8 +49,8 @@ GATE_CHIPS = {
 DRIFT_TONES = {"drift": "below", "unknown": "below", "review": "mixed"}
 MARKS = {
     "both": "the same bar, leg and size as the frozen semantics",
-    "other size": "the same bar and leg, another size",
-    "only submission": "a decision the frozen semantics do not make",
+    "other size": "the same bar and leg, different size",
+    "only submission": "a decision that the frozen semantics do not make",
     "only frozen": "a decision of the frozen semantics that is missing",
 }
 _SHOWN_DIFFERENCES = 30
@@ -52,7 +58,7 @@ _SHOWN_DIFFERENCES = 30
 
 def write_check_html(check: SubmissionCheck, path: Path) -> Path:
     """Write the scorecard of a submission that was checked without a model, and return its path."""
-    badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
+    badges = (("plain", check.scorecard.data), ("plain", "checked without a model"))
     parts = {
         name: getattr(check, name)
         for name in ("scorecard", "trail", "submission", "drift", "years")
@@ -104,22 +110,24 @@ def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
         more = f" {counted(count - 1, 'more gate')} failed too." if count > 1 else ""
         return (
             "below",
-            f"Not fit to sign: it fails at '{failure.name}'.",
+            f"Rejected: gate '{failure.name}' failed.",
             f"{failure.reason}.{more}",
         )
     if missing:
         names = ", ".join(gate.name for gate in missing)
         return "below", f"Not decided: {names} could not be run.", missing[0].reason
     if drift is not None and not drift.accepted:
-        grown = f"{drift.changed_lines} lines changed, at most {drift.budget} may"
+        grown = f"{drift.changed_lines} lines changed, {drift.budget} are allowed"
         why = (*drift.card_changes, *drift.reasons, *(() if drift.within_budget else (grown,)))
-        words = f"All {len(report.gates)} gates held, but it cannot take the earlier one's place."
+        words = (
+            f"All {len(report.gates)} gates passed, but it cannot replace the earlier submission."
+        )
         return "below", words, f"{'; '.join(why)}."
     caution = (
-        "Holding the leak gate is evidence, not proof: runs on other futures were compared at some bars, and at "
-        "every bar of the micro-scenarios."
+        "A passed leak gate is evidence, not proof: runs on other futures were compared at some bars, and "
+        "at every bar of the micro-scenarios."
     )
-    return "above", f"All {len(report.gates)} gates held.", caution
+    return "above", f"All {len(report.gates)} gates passed.", caution
 
 
 def _measured(value: object) -> str:
@@ -230,7 +238,7 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
         "frozen": steps([(mark.row, mark.frozen) for mark in mine]) if whole else "",
         "zero": round(e_of(0.0), 1),
         "full": [_tick(e_of(v), f"{v:+.2g}") for v in (-top, top)],
-        "words": f"{path.leg}: {counted(len(mine), 'decision')} drawn",
+        "words": f"{path.leg}: {counted(len(mine), 'decision')} shown",
     }
 
 

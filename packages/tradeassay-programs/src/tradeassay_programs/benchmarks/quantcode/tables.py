@@ -113,7 +113,7 @@ def quantcode_tables(
     ]
     reliable = reliability(plays, called=_PLAYED)
     board, costs, collapse = _of_cells(cells)
-    data = ("plain", f"data: {spec.dataset}, where it has a task's symbol")
+    data = ("plain", f"data: {spec.dataset}, if it has a task's symbol")
     return Shown(
         question="Who solves most?",
         headline=headline,
@@ -137,8 +137,8 @@ def quantcode_tables(
         reliability=reliable,
         paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
-        method="Programs ran in a sandbox on generated bars; the host computed fills, trades and money from their "
-        "orders.",
+        method="Programs ran in a sandbox on generated bars. The host computed fills, trades and money from "
+        "their orders.",
         notes=scores.notes,
     )
 
@@ -197,7 +197,7 @@ def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
             amount(paid.tokens, "tokens"),
             amount(paid.known_usd, "dollars"),
         )
-        judge = Cell(cell.judge.words() if cell.judge.calls else "not asked")
+        judge = Cell(cell.judge.words() if cell.judge.calls else "not used")
         costs.append(line(f"{cell.model} ({way(cell)})", *spent, *solved, judge))
         same = (
             found.clusters[0].tasks if found.clusters and len(found.clusters[0].tasks) > 1 else ()
@@ -216,24 +216,26 @@ def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
     solved_for = ("Tokens per solved task", "Dollars per solved task")
     return (
         table(
-            "How far programs come",
+            "Results by stage",
             (
                 "model",
-                "way of asking",
+                "setting",
                 "items",
                 *_COLUMNS,
                 "turns",
                 *(words.lower() for words in solved_for),
             ),
             board,
-            "Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
-            "An item without an answer is in no rate; a trick fails from the run on, look-ahead the last column.",
+            "Each stage counts only if all earlier stages were passed. 95% intervals (Wilson) are in small "
+            "print. An item without an answer is excluded from all rates. A trick fails the run and all later "
+            "stages. Look-ahead fails the last column.",
         ),
         table(
             "Tokens and dollars",
             ("Model", "Answers", "Tokens", "Dollars", *solved_for, "Judge"),
             costs,
-            "Everything spent, divided by the items that were solved. The judge's cost is listed separately.",
+            "Total tokens and dollars divided by the number of solved items. The judge's cost is listed "
+            "separately.",
         ),
         table(
             "Template collapse",
@@ -271,22 +273,22 @@ def _sections(
             ),
             tables=(table("Share solved by turn", ("Model", *names, "Mean turns"), turns),),
         )
-    yield Section(id="groups", title="Solved, by kind of task", tables=tuple(_groups(cells)))
+    yield Section(id="groups", title="Solve rate by kind of task", tables=tuple(_groups(cells)))
     yield _failures(cells, endings)
     yield _judges(cells, items, records)
     rows = [
         Row(
             _program(items, key, turn.number),
-            (Cell(what), Cell(seen), Cell("yes" if grave else "no, a pointer")),
+            (Cell(what), Cell(seen), Cell("yes" if grave else "no, a hint")),
         )
         for key, turn, what, seen, grave in findings(records)
     ]
-    found = table("Tricks found", ("Program", "What", "Seen", "Scores zero"), rows)
+    found = table("Tricks found", ("Program", "Finding", "Evidence", "Scores zero"), rows)
     yield Section(
         id="tricks",
         title="Look-ahead and tricks",
-        text="None of these can change a number: the host computes fills, trades and money from the orders. "
-        "A trick that scores zero, or a decision seen to depend on later bars, voids the program."
+        text="None of these can change a result, because the host computes fills, trades and money from the "
+        "orders. A trick that scores zero, or a decision that depends on later bars, voids the program."
         + ("" if rows else " None was found."),
         tables=(found,) if rows else (),
     )
@@ -294,8 +296,8 @@ def _sections(
     yield Section(
         id="collapse",
         title="Many tasks, one program?",
-        text="Programs are compared by shape, constants and names removed. A model that was rewarded only for "
-        "running and trading submits one program for everything.",
+        text="Programs are compared by shape, without constants and names. A model rewarded only for running "
+        "and trading submits one program for every task.",
         tables=(collapse,),
     )
     yield _earned(items, records)
@@ -344,10 +346,12 @@ def _failures(cells: Sequence[CellScores], endings: Mapping[str, Ending]) -> Sec
     for name, count in pooled.counts.items():
         shown = (amount(count), figure(pooled.last[name], "share", bar=True))
         rows.append(Row(Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]), shown))
-    caption = "Classes of the last answer of every item that was not solved, all models together."
+    caption = "Failure classes of the last answers of unsolved items, over all models."
     made = table("Failures", ("Class", "Items", "Share"), rows, caption)
     missing = {key: ending for key, ending in endings.items() if ending.status == "failed"}
-    without = "Items without a result: a model that does not answer has neither failed a task nor solved one."
+    without = (
+        "Items without a result. A model without an answer has neither failed nor solved the task."
+    )
     return Section(
         id="failures",
         title="Why programs fail",
@@ -390,9 +394,9 @@ def _judges(
     return Section(
         id="judges",
         title="The two judges",
-        text="The behavioural judge runs a program beside the task's reference on several markets and compares "
-        "what they decide. The language judge reads the program. tradeassay code validate --judge MODEL "
-        "measures their error rates on programs whose right verdict is known."
+        text="The behavioural judge runs a program and the task's reference on several markets and compares "
+        "their decisions. The language judge reads the program. tradeassay code validate --judge MODEL "
+        "measures their error rates on programs with a known verdict."
         + ("" if pairs else " No program was judged by both."),
         tables=tuple(tables),
     )
@@ -417,9 +421,9 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
     made = table("Returns of solved programs", columns, rows, folded=True)
     return Section(
         id="earned",
-        title="What solved programs earned (not scored)",
-        text="A task asks for a program that does what it says. These are returns on synthetic bars and say "
-        "nothing about a model." + ("" if rows else " No program solved its task."),
+        title="Returns of solved programs (not scored)",
+        text="A task requires a program that follows its rules. These returns are on synthetic bars and are no "
+        "evidence about a model." + ("" if rows else " No program solved its task."),
         tables=(made,) if rows else (),
     )
 
@@ -488,7 +492,7 @@ def _step(turn: Turn) -> Step:
     texts = (
         ("Program", turn.code),
         ("Answer without a program", turn.raw),
-        ("Feedback it was given", turn.feedback),
+        ("Feedback to the model", turn.feedback),
     )
     return Step(
         title=f"Turn {turn.number}",
@@ -543,7 +547,9 @@ def why_not_comparable(
         (decided_by == "language", "our judge stage is not decided by a language model alone"),
         (formal, "our wording is the conversational one"),
     )
-    tricks = "programs that look ahead or trick score zero here and are not looked for in the paper"
+    tricks = (
+        "programs that look ahead or use tricks score zero here; the paper does not check for them"
+    )
     return (*unmet_conditions(checks), "the paper does not name its judge", tricks)
 
 
@@ -576,7 +582,7 @@ def quantcode_paper(
     both = {row["class"]: row for row in paper["failure_turns"]}
     stages = ("Compile", "Backtest", "Trade", "Judge")
     shares = ("Paper", "Ours, all models")
-    cut_off = "An answer cut off by the token limit has a row of its own here; the paper does not tell it from the rest."
+    cut_off = "An answer cut off by the token limit has a separate row here. The paper does not distinguish it."
     first_turn = (
         "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers. "
         + cut_off
@@ -586,7 +592,7 @@ def quantcode_paper(
         setting: str, title: str, columns: Sequence[str], rows: Iterable[Row], note: str = ""
     ) -> Filled:
         if not (single if setting == "single-turn" else agentic):
-            more = ": --grid asks for them" if setting == "agentic" else ""
+            more = ": use --grid" if setting == "agentic" else ""
             return Filled(missing=f"needs {setting} answers{more}")
         return Filled(
             tables=(table(title, ("", *columns), rows, note=note),), reasons=(*why[setting],)

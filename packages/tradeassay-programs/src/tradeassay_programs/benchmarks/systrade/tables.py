@@ -80,12 +80,15 @@ def systrade_tables(
         plays.append(play_of(item, passed=card.gates.valid, score=card.overall.value))
     reliable = reliability(plays, called=_PLAYED)
     board, gates, quality = _model_tables(models)
-    reviewed, marks = "Nobody reviewed; name reviewers with `--reviewer`.", tuple[Table, ...]()
+    reviewed, marks = (
+        "No submission was reviewed. Name reviewers with `--reviewer`.",
+        tuple[Table, ...](),
+    )
     if scores.reviews is not None:
         reviewed = _review_sentence(scores.reviews)
         marks = tuple(review_tables(scores.reviews, {row.model: row for row in scores.models}))
     return Shown(
-        question="Whose submissions are governed software?",
+        question="Which models submit governed software?",
         headline=headline,
         support=support,
         sub=f"{counted(len(scores.strategies), 'strategy', 'strategies')}, {counted(len(items), 'item')} · "
@@ -110,8 +113,7 @@ def systrade_tables(
         paper=systrade_paper(spec, scores, records, UNTIMED),
         items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
         cards=_cards(records),
-        method="Iterations were guided by the development year and scored on the test year, which no model was "
-        "shown.",
+        method="Iterations were guided by the development year and scored on the test year, which no model saw.",
     )
 
 
@@ -126,7 +128,7 @@ def _review_sentence(reviews: ReviewBoard) -> str:
     note = tau.reason or tau.note
     remark = f"; {note}" if note else ""
     text = (
-        "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "
+        "Reviewers did not know the authors. Agreement between reviewers (mean Kendall tau): "
         f"{_text(tau)}{interval}{remark}."
     )
     if unread:
@@ -157,7 +159,7 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
             return "No model is ranked: too many items had no answer.", ()
         return "No model has a result.", ()
     best = ranked[0]
-    headline = f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions hold the paper's six gates."
+    headline = f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions pass the paper's six gates."
     support = []
     if len(ranked) > 1:
         second = ranked[1]
@@ -182,7 +184,7 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
     for row in scores.iterations:
         if row.items and row.tokens.value is not None and row.reached_goal.value is not None:
             yield (
-                f"iteration {row.iteration}: {row.tokens.value:,.0f} tokens a submission, "
+                f"iteration {row.iteration}: {row.tokens.value:,.0f} tokens per submission, "
                 f"{row.reached_goal.value:.1%} of {row.reached_goal.n} reached the goal"
             )
     held = {row.model: row.gates["leak"].value for row in scores.models}
@@ -190,10 +192,10 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
         return
     for standing in scores.reviews.standings:
         share = held.get(standing.author)
-        mark = f"; leak gate held in {share:.1%}" if share is not None and share < 1.0 else ""
+        mark = f"; leak gate passed in {share:.1%}" if share is not None and share < 1.0 else ""
         yield (
-            f"{standing.author}: {_text(standing.peers)} by others (place {standing.peer_place or 'n/a'}), "
-            f"{_text(standing.everyone)} in all reviews (place {standing.everyone_place or 'n/a'}){mark}"
+            f"{standing.author}: {_text(standing.peers)} by others (rank {standing.peer_place or 'n/a'}), "
+            f"{_text(standing.everyone)} in all reviews (rank {standing.everyone_place or 'n/a'}){mark}"
         )
     means = ", ".join(f"{row.reviewer} {_text(row.mean)}" for row in scores.reviews.reviewers)
     yield f"mean marks given to others, the strictest first: {means}"
@@ -233,18 +235,19 @@ def _model_tables(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
                 "worth",
             ),
             board,
-            "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10. "
-            "A mean over fewer submissions than items says over how many; overall is the mean of all four, over "
-            "submissions where all four are scored.",
+            "Counted submissions, one per item. Valid: the paper's six gates passed. D1 to D4: means, 0 to "
+            "10. A mean over fewer submissions than items shows its number of submissions. Overall: the mean "
+            "of all four dimensions, over submissions with all four scored.",
         ),
         table(
             "Gates",
             ("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
             gates,
-            "Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
-            "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an "
-            "answer is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor "
-            "invalid. Ten-bar tests: pieces of ten bars of the test data that valid submissions ran through.",
+            "Share of counted submissions, one per item, that passed the gate. 95% intervals (Wilson) are in "
+            "small print. Valid: the paper's six gates. The gates scenarios and agreement are ours. An item "
+            "without an answer is excluded from all rates. Not cleared: look-ahead is neither proven nor "
+            "excluded, so the submission is neither valid nor invalid. Ten-bar tests: pieces of ten bars of "
+            "the test data that valid submissions completed.",
         ),
         table(
             "Quality and dollars",
@@ -258,10 +261,10 @@ def _model_tables(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
                 "Worth",
             ),
             quality,
-            "Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
-            "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
-            "The paper's tiers, against the best overall score: balanced has 88% of it for half its price, "
-            "premium costs more, budget gives less for at most that price.",
+            "Means over counted submissions, 0 to 10: measured, and by the paper's formulas and reviewers. "
+            "Overall is the mean of the four measured dimensions, over submissions with all four scored. The "
+            "paper's tiers are relative to the best overall score: balanced has 88% of it for half its price, "
+            "premium costs more, and budget has less for at most that price.",
         ),
     )
 
@@ -320,11 +323,11 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
         "Iterations",
         ("Iteration", "Items", *DIMENSIONS, *found),
         rows,
-        "Gain: overall against the iteration before. Alike: shared lines of two models' programs for "
-        "one strategy. Same outcome: pairs whose test year ended equal. Mix: how much an equal mix of a "
-        "strategy's submissions varies relative to a single one; at 1 the mix is no steadier. Goal of the last "
-        "iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return of 10% on the test year at the lowest "
-        "cost level.",
+        "Gain: overall score minus the previous iteration's. Alike: shared lines of two models' programs "
+        "for one strategy. Same outcome: pairs with the same result in the test year. Mix: variation of an "
+        "equal mix of a strategy's submissions relative to a single submission; at 1 the mix is no "
+        "steadier. Goal of the last iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return of 10% "
+        "on the test year at the lowest cost level.",
     )
     tokens = []
     for model in models:
@@ -333,7 +336,7 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
             for one in model.tokens
         ]
         tokens.append(line(model.model, *used, *[Cell("n/a")] * (len(reached) - len(used))))
-    caption = "Tokens a submission took on average: of the request, and of the answer."
+    caption = "Mean tokens per submission, of the request and of the answer."
     yield table(
         "Tokens", ("Model", *(f"Iteration {row.iteration}" for row in reached)), tokens, caption
     )
@@ -374,14 +377,14 @@ def review_tables(
         for bias in kind_biases:
             gaps = (figure(bias.fidelity, "{:+.2f}"), figure(bias.risk, "{:+.2f}"))
             biases.append(line(kind, Cell(bias.who), *gaps))
-    caption = "How much higher the marks are than those of others."
+    caption = "Difference from the marks given by others."
     yield table("Bias", ("Bias", "Of", "Fidelity", "Risk"), biases, caption)
     yield table(
         "Standings",
         ("Author", "By others", "Place", "All reviews", "Place in all", *gate_columns),
         _standings(board, gated),
-        "Mean of both marks and the place that follows from it: by others alone, and with the marks "
-        "that authors gave their own work.",
+        "Mean of both marks and the resulting rank: by others alone, and including the authors' marks of "
+        "their own work.",
     )
     authors = [one.author for one in board.standings]
     reviewers = (
@@ -389,8 +392,8 @@ def review_tables(
         for row in board.reviewers
     )
     caption = (
-        "Who marked whom how: the mean of both marks, the strictest reviewer first. The mean leaves a "
-        "reviewer's own work out."
+        "Each reviewer's marks by author: the mean of both marks, the strictest reviewer first. The mean "
+        "excludes the reviewer's own work."
     )
     yield table("Reviewers", ("Reviewer", "Mean given", *authors), reviewers, caption)
 
@@ -473,7 +476,7 @@ def why_not_comparable(
     )
     found = [
         whose,
-        "its leak gate is a guard that vectorised code never meets; ours compares runs, so it fails more",
+        "its leak gate is a guard that vectorised code never triggers; ours compares runs, so it fails more",
         "its D3 and D4 count words and patterns in the source; ours in the same column are measured by running it",
     ]
     if iterations > 1:
@@ -487,9 +490,7 @@ def why_not_comparable(
             f"{strategies} of its {every} strategies {'was' if strategies == 1 else 'were'} run"
         )
     if not reviewed:
-        found.append(
-            "nobody reviewed these submissions, so that the paper's D1 and D2 are not scored"
-        )
+        found.append("these submissions were not reviewed, so the paper's D1 and D2 are not scored")
     return tuple(found)
 
 
@@ -585,16 +586,18 @@ def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table
         )
         scored = Cell(f"{tier['overall_low']} to {tier['overall_high']}")
         costs.append(line(f"tier '{tier['name']}'", dollars, scored, Cell(tier["name"])))
-    asked = "Not comparable: parse and schema ask nearly the same, the other gates more than the paper's."
-    kind = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
+    asked = (
+        "Not comparable: parse and schema are nearly the paper's, and the other gates are stricter."
+    )
+    kind = "Comparable in kind: ours are five pieces of each valid submission's test data, at random positions."
     priced = "Dollars are comparable at the prices of the day; overall scores are not."
     columns = ("", "items", "tokens of the request", "tokens of the answer")
     bought_for = ("", "dollars per strategy", "overall", "tier")
     return (
         table("Submissions that pass each gate", ("", *PAPER_GATES), gates, note=asked),
-        table("Tests that ran through", ("", "ours", "printed"), windows, note=kind),
+        table("Tests that were completed", ("", "ours", "printed"), windows, note=kind),
         table("Tokens", columns, tokens, note="means over items"),
-        table("Dollars per strategy and what they buy", bought_for, costs, note=priced),
+        table("Dollars per strategy, and overall scores", bought_for, costs, note=priced),
     )
 
 
@@ -687,7 +690,7 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
         for (name, strategy), found in sorted(counts.items(), key=lambda one: -sum(one[1]))
     ]
     note = "printed: KeyError and TypeError, most in Calendar Spread and Turtle"
-    note += "" if rows else "; ours: none failed so"
+    note += "" if rows else "; ours: no submission failed this way"
     return table(
         "Failures by exception",
         ("", "strategy", "submissions", "tests on ten bars"),
@@ -747,8 +750,8 @@ def _paper_returns(
         "trades",
     )
     note = (
-        "means over the submissions counted beside them, returns at the lowest cost level; printed: three models, "
-        "one strategy, ten bars"
+        "means over the given numbers of submissions, returns at the lowest cost level; printed: three "
+        "models, one strategy, ten bars"
     )
     tables = [table("Return and trades by iteration", columns, rows, note=note)]
     # The last programs' returns by strategy and instrument, if a run has several instruments.
@@ -827,7 +830,7 @@ def _learning(
                 f"iteration {row.iteration}", *gains, figure(row.alike, "share"), similar, ours=True
             )
         )
-    title = "What iterations bring (scores on 0 to 1)"
+    title = "Gains of iterations (scores on 0 to 1)"
     note = (
         "Not comparable: the paper followed three models on one strategy, on windows of ten bars."
     )
