@@ -356,7 +356,7 @@ def test_strategies_are_listed_shown_and_written(given, told, place):
         "strategy": "turtle",
     }
     assert (place / "mine/strategy.py").is_file() and (place / "mine/strategy_card.json").is_file()
-    assert "is there already" in given("code strategies turtle --reference mine", 2).err
+    assert "already exists" in given("code strategies turtle --reference mine", 2).err
     for what in ("card", "semantics"):
         assert "$defs" in json.loads(given(f"code strategies --schema {what}").out)
 

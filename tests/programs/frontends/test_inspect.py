@@ -322,8 +322,8 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path):
         ({"tasks": "d-sma-cros"}, "did you mean d-sma-cross-long"),
         ({"difficulty": "hard", "timeframe": "1m", "family": "calendar"}, "no task matches"),
         ({"decides": "both"}, "no judge is named"),
-        ({"decides": ""}, "cannot be set up so"),
-        ({"wording": ""}, "cannot be set up so"),
+        ({"decides": ""}, "task settings are not valid"),
+        ({"wording": ""}, "task settings are not valid"),
     ],
 )
 def test_bad_arguments(given, said):

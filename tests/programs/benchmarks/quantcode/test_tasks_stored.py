@@ -110,8 +110,8 @@ def test_hours_of_an_exchange_begin_with_its_session():
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
     for changes, kind, said in (
         ({"yf_symbol": "DOGE-USD"}, UserError, "does not have 'DOGE-USD'"),
-        ({"yf_symbol": None}, UserError, r"no symbol is named .*: name one"),
-        ({"timeframe": "1m"}, UserError, "bars of 5 minutes, the task wants 1m"),
+        ({"yf_symbol": None}, UserError, r"the task names no symbol .*: name one"),
+        ({"timeframe": "1m"}, UserError, "bars of 5 minutes, the task needs 1m"),
         ({"yf_symbol": "ETH-USD", "timeframe": "15m"}, DataError, "no minute bars of 'ETH'"),
     ):
         with pytest.raises(kind, match=said):

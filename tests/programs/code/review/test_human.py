@@ -57,7 +57,7 @@ def test_ratings_come_back_and_raters_who_agree_have_alpha_one():
         ("item,rater,fidelity\n", "no column 'risk'"),
         (HEAD + "item-001,x,ann,11,3,\n", "line 2: fidelity is 11"),
         (HEAD + "item-001,x,ann,good,3,\n", "line 2: 'good' is not a mark"),
-        (HEAD + "item-001,x,,1,3,\n", "line 2 names no rater"),
+        (HEAD + "item-001,x,,1,3,\n", "line 2 has no rater"),
         (HEAD + "item-001,x,ann,1,3,\nitem-001,x,ann,2,3,\n", "rated item-001 twice"),
         (HEAD + "item-001,x,ann,nan,3,\n", "line 2: fidelity is nan"),
         ('[{"item": "a", "rater": "b", "risk": 0}]', "cannot be read"),

@@ -155,7 +155,7 @@ _REPORTS = (
 
 @click.group(cls=CommandGroup)
 def code() -> None:
-    """Have models write trading strategies, run them in a sandbox, and judge what they do."""
+    """Have models write trading strategies, run them in a sandbox, and judge their behaviour."""
 
 
 @code.command(cls=opt.FoldedCommand)
@@ -382,7 +382,7 @@ def evaluate(
             first, last = (str(home.times[at])[:10] for at in (0, -1))
             say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
         for missing in chosen.lacks:
-            say(f"the task comes without {missing}")
+            say(f"the task lacks {missing}")
         for attempt in evaluation.attempts:
             say(f"refused: {attempt}")
         _print_advice(evaluation, source)
@@ -534,7 +534,7 @@ def _describe_task(task: CodeTask, wording: Any, framework: Framework, *, refere
     decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
     lines = [f"{task.id}: {task.title}", market, terms, "", text, "", f"decoys: {decoys}"]
     if task.lacks:
-        lines.append(f"the task comes without {', '.join(task.lacks)}")
+        lines.append(f"the task lacks {', '.join(task.lacks)}")
     return "\n".join(lines)
 
 

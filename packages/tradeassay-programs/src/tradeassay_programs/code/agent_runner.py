@@ -116,7 +116,7 @@ class IsolatedAgent:
                 raise UserError(message) from None
             raise UserError(
                 f"in isolation, {message}",
-                hint="it has no access to files and network; files=open grants it, and the verdict says so",
+                hint="it has no access to files and network; files=open grants access, which the verdict mentions",
             ) from None
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
@@ -148,7 +148,7 @@ class IsolatedAgent:
             if call.kind == "failed":
                 raise type(call.name, (Exception,), {})(str(call.args[0]))
             if view is None or call.name not in _VIEW:
-                raise AgentError(f"the agent's process asked for '{call.name}'")
+                raise AgentError(f"the agent's process requested '{call.name}'")
             try:
                 args = [tuple(one) if isinstance(one, list) else one for one in call.args]
                 answer: object = getattr(view, call.name)(*args, **call.named)
@@ -182,7 +182,7 @@ def _receive(stream: IO[bytes], most: int | None = None) -> bytes | None:
         return None
     (length,) = _LENGTH.unpack(head)
     if most is not None and length > most:
-        raise AgentError(f"a message of {length} bytes came from the agent's process")
+        raise AgentError(f"the agent's process sent a message of {length} bytes")
     return stream.read(length)
 
 

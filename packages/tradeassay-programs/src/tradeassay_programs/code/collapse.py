@@ -242,8 +242,8 @@ class EarlyStop:
     ::
 
         early = EarlyStop()
-        if early.advise(closeness_by_task) != "go on": ...  # "best": keep this state; "back":
-        restore the best one
+        # "best": keep this state. "back": restore the best state.
+        if early.advise(closeness_by_task) != "go on": ...
 
     The advice is ``best`` if the programs have never been closer to their tasks on average. It is
     ``back`` if they are significantly farther than in the best state (:func:`forgetting`). Restore

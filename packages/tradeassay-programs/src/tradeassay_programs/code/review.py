@@ -105,7 +105,7 @@ def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> R
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
-    no_own_marks = "did not mark its own work, or nobody else did"
+    no_own_marks = "there is no self-review or no other review"
     no_vendor_marks = "no marks from inside and outside the vendor"
     reviewer_marks = []
     for reviewer in sorted({review.reviewer for review in reviews}):
@@ -399,7 +399,7 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
             marks[name] = value
         if not cells["rater"]:
             raise UserError(
-                f"line {number} names no rater", hint="write the rater into the column 'rater'"
+                f"line {number} has no rater", hint="write the rater into the column 'rater'"
             )
         ratings.append(
             Rating(item=cells["item"], rater=cells["rater"], comment=cells["comment"], **marks)

@@ -361,7 +361,7 @@ class SubmissionRun:
     - ``line`` is the line of ``strategy.py`` in the submission's traceback, if present.
     - ``decisions`` are the trades as shares of equity, computed by the host.
     - ``account`` is the account that results from the trades.
-    - ``share`` is each leg's share of the account after each trade.
+    - ``share`` is the traded leg's share of the account after each trade.
     """
 
     cpu_s: float

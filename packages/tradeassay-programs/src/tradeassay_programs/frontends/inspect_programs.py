@@ -103,7 +103,7 @@ def quantcode(
         protocol = QuantCodeProtocol(msgspec.convert(values, QuantCodeSpec))
     except msgspec.ValidationError as error:
         hint = "see docs/reference/quantcode.md"
-        raise UserError(f"the task cannot be set up so: {error}", hint=hint) from error
+        raise UserError(f"these task settings are not valid: {error}", hint=hint) from error
     items, samples = protocol.episodes(), []
     for item in items:
         found, settings = protocol.tasks[item.task], protocol.settings(item)

@@ -58,7 +58,7 @@ class TrustedCodeInProcess(JobExecutor):
                 "only code marked trust='reference' may run inside the host's process", hint=hint
             )
         if job.feed is not None:
-            raise SandboxError("a fed job needs a child of its own", hint="run it in the sandbox")
+            raise SandboxError("a fed job needs a separate child", hint="run it in the sandbox")
         started, cpu_started = time.monotonic(), time.process_time()
         printed, outcome = io.StringIO(), None
         # The code gets the same random state as in a child. The host's random state is restored

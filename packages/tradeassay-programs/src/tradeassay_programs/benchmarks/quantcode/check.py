@@ -233,7 +233,9 @@ def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
         return load_task(task_id)
     own_file = file.suffix == ".toml"
     if own_file and not file.is_file():
-        raise UserError(f"there is no task file {file}", hint="tradeassay new task NAME makes one")
+        raise UserError(
+            f"there is no task file {file}", hint="create one with tradeassay new task NAME"
+        )
     tasks: Sequence[CodeTask]
     try:
         if own_file:

@@ -61,7 +61,7 @@ def read_task(text: str, where: str) -> CodeTask:
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
     except tomllib.TOMLDecodeError as error:
-        hint = "code and wordings stand between ''' and '''"
+        hint = "enclose code and wordings in '''"
         raise UserError(f"the task {where} is not TOML: {error}", hint=hint) from error
     except msgspec.ValidationError as error:
         hint = "docs/reference/quantcode-tasks.md lists every key"
@@ -211,7 +211,8 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
         records = records.get("tasks")
     if not isinstance(records, list) or not records:
         raise DataError(
-            f"{file.name} holds no list of tasks", hint=f"a record has {', '.join(PUBLIC_KEYS)}"
+            f"{file.name} does not contain a list of tasks",
+            hint=f"a record has {', '.join(PUBLIC_KEYS)}",
         )
     return check_ids(
         _task(record, number, file.name) for number, record in enumerate(records, start=1)
@@ -329,14 +330,14 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
             return spelled[name]
     hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...: name one")
     raise UserError(
-        f"'{dataset}' does not have '{symbol}'" if symbol else "no symbol is named", hint=hint
+        f"'{dataset}' does not have '{symbol}'" if symbol else "the task names no symbol", hint=hint
     )
 
 
 def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) -> TaskBars:
     length, wanted = snapshot.facts.minutes_per_bar, MINUTES[task.timeframe]
     if wanted % length:
-        words = f"'{snapshot.name}' has bars of {length} minutes, the task wants {task.timeframe}"
+        words = f"'{snapshot.name}' has bars of {length} minutes, the task needs {task.timeframe}"
         raise UserError(words, hint="import bars of one minute")
     closes, fields = view.minutes(symbol, np.iinfo(np.int64).max // 2)
     opens = to_local(closes - length * MINUTE, ZONES[snapshot.calendar])

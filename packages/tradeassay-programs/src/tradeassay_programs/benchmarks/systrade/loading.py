@@ -273,7 +273,7 @@ def write_reference(name: str, folder: Path) -> None:
     reference = load_reference(name)
     for file in (CODE, CARD):
         if (folder / file).exists():
-            raise UserError(f"{folder / file} is there already", hint="name an empty folder")
+            raise UserError(f"{folder / file} already exists", hint="name an empty folder")
     write_submission(reference, folder)
 
 

@@ -336,7 +336,7 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
         ),
         scores=_means(cards),
         overall=_mean([card.overall.value for card in cards]),
-        pbo=not_scored("all submissions had the same year: none was chosen")
+        pbo=not_scored("all submissions had the same year, so there was no selection")
         if alike
         else together.pbo,
         spa_p=together.spa_p,
@@ -376,7 +376,7 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         iteration=number,
         items=len(here),
         scores=_means(cards),
-        gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
+        gain=_mean(gains) if number else not_scored("there is no iteration before the first"),
         alike=_mean(alike),
         same_outcome=_mean(same),
         test_return=_mean([_test_return(card) for card in cards]),
@@ -407,4 +407,8 @@ def _ensemble(cards: Sequence[Scorecard]) -> Measure:
         alone = float(table.std(axis=1).mean())
         if len(paths) > 1 and alone > 0:
             ratios.append(float(table.mean(axis=0).std()) / alone)
-    return _mean(ratios) if ratios else not_scored("no strategy with two submissions that varied")
+    return (
+        _mean(ratios)
+        if ratios
+        else not_scored("no strategy has two submissions with varying returns")
+    )

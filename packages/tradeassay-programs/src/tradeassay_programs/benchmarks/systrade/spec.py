@@ -70,7 +70,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
             )
         if not 1 <= self.iterations <= 10 or not self.seeds:
             raise UserError(
-                "iterations must be 1 to 10, and there must be a seed",
+                "iterations must be 1 to 10, and seeds must not be empty",
                 hint="the paper has four iterations",
             )
         if not 0 <= self.minutes <= MOST_MINUTES:

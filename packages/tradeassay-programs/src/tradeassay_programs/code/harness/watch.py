@@ -90,8 +90,8 @@ READ: Final[list[str]] = []
 def watch_lines() -> None:
     """Monitor every line from now on, and install the faster methods of this module.
 
-    Call it in the process from which all children are forked. Each child would otherwise pay for
-    the changed classes.
+    Call it in the process from which all children are forked. A class that is changed after the
+    fork must be looked up again in each child.
     """
     plain_get = LineBuffer.get
 

@@ -141,7 +141,7 @@ _FEWEST: Final = 2
 
 
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the drawing of markets.
+    """Settings for drawing markets.
 
     - ``markets`` is the number of markets to compare on.
     - ``least_trades`` is the required number of the reference's trades on each market. If no draw
@@ -578,7 +578,7 @@ class _Drawing:
     def drop_coarse(self, left: list[Mutant]) -> list[Mutant]:
         """Return the mutants that remain unnoticed when their constant is doubled.
 
-        For the others, the record states that the small change is not noticed.
+        For the removed mutants, the record states that the small change is not noticed.
         """
         if not left or not self.markets:
             return left

@@ -36,7 +36,7 @@ class Trace:
       never decrease, and several actions may share a bar.
     - ``fields`` holds the decisions (side, quantity, kind, price, ...), with one value per action.
     - ``cpu_s`` is the processor time of the run, if known. It is not compared.
-    - ``share`` is each leg's share of the account after each action, if known. These sizes do not
+    - ``share`` is the traded leg's share of the account after each action, if known. These sizes do not
       depend on earlier profits.
     - ``say`` describes the fields of one action in words.
 

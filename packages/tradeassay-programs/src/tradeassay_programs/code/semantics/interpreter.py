@@ -139,7 +139,9 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
                 f"{where}: rule '{rule.id}' names the state '{min(strange)}', which is not listed"
             )
         if set(rule.target) - legs:
-            raise UserError(f"{where}: rule '{rule.id}' aims at a leg that is not among the inputs")
+            raise UserError(
+                f"{where}: rule '{rule.id}' has a target for a leg that is not among the inputs"
+            )
         if set(rule.target) & set(found.inputs.watched):
             raise UserError(f"{where}: rule '{rule.id}' trades a leg that may only be watched")
         if set(rule.set) - set(found.registers):
@@ -150,9 +152,9 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
         names.extend(group)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise UserError(f"{where}: the name '{min(twice)}' means two things")
+        raise UserError(f"{where}: the name '{min(twice)}' is used twice")
     if len({rule.id for rule in found.rules}) != len(found.rules):
-        raise UserError(f"{where}: two rules have one id")
+        raise UserError(f"{where}: two rules have the same id")
     return found
 
 
@@ -440,9 +442,9 @@ def _value(
             if name in SERIES:
                 return SERIES[name][0](series, *numbers)
             if calendar is None:
-                raise UserError(f"'{text}': {name}() needs to know the sessions")
+                raise UserError(f"'{text}': {name}() needs the sessions")
             return DAILY[name](series, calendar, *numbers)
-    raise UserError(f"'{text}' holds something that is not part of the rule language")
+    raise UserError(f"'{text}' contains something that is not part of the rule language")
 
 
 def check_semantics(semantics: Semantics) -> None:
@@ -558,6 +560,6 @@ def ordered(semantics: Semantics) -> list[str]:
     while len(done) < len(uses):
         ready = [name for name in uses if name not in done and uses[name] <= set(done)]
         if not ready:
-            raise UserError(f"the indicators of '{semantics.id}' use each other in a circle")
+            raise UserError(f"the indicators of '{semantics.id}' form a cycle")
         done += ready
     return done
