@@ -92,7 +92,7 @@ def test_what_cannot_be_fed():
         Job(source="", feed=FrameFeed(frames=b"1234", size=4))
     with pytest.raises(UserError, match="whole number"):
         FrameFeed(frames=b"12345", size=4)
-    with pytest.raises(SandboxError, match="child of its own"):
+    with pytest.raises(SandboxError, match="separate child"):
         job = Job(
             source="", harness="a:b", feed=FrameFeed(frames=b"1234", size=4), trust="reference"
         )

@@ -194,13 +194,13 @@ def test_bad_documents_are_refused_by_name():
         ({"states": ["flat"]}, "state"),
         ({"rules": rules(target={"Y": "1"})}, "leg"),
         ({"rules": rules(set={"peak": "1"})}, "register"),
-        ({"registers": {"fast": 0.0, "entry": 0.0}}, "two things"),
+        ({"registers": {"fast": 0.0, "entry": 0.0}}, "used twice"),
         ({"colour": 1}, "colour"),
     ):
         with pytest.raises(UserError, match=words):
             cross(**changed)
     for changed, words in (
-        ({"indicators": {"gap": "quick + 1", "quick": "gap"}}, "circle"),
+        ({"indicators": {"gap": "quick + 1", "quick": "gap"}}, "cycle"),
         ({"indicators": {"gap": "nowhere"}}, "nowhere"),
         ({"rules": rules(when="mean(X.close, 3) > 1")}, "window"),
     ):

@@ -116,7 +116,8 @@ class IsolatedAgent:
                 raise UserError(message) from None
             raise UserError(
                 f"in isolation, {message}",
-                hint="it has no access to files and network; files=open grants access, which the verdict mentions",
+                hint="it has no access to files and network; files=open grants access, which "
+                "the verdict mentions",
             ) from None
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
