@@ -94,8 +94,8 @@ def test_what_is_missing_or_spelled_otherwise_is_said(tmp_path):
 def test_a_broken_file_is_refused(tmp_path):
     for content, said in (
         ("{", "not JSON"),
-        ("[]", "no list of tasks"),
-        ('{"rows": []}', "no list of tasks"),
+        ("[]", "not contain a list of tasks"),
+        ('{"rows": []}', "not contain a list of tasks"),
         ("[3]", "record 1 is not an object"),
         ('[{"id": 1, "reformulated_tasks": "x"}]', "did you mean"),
         ('[{"id": 1, "reformulated_task": " "}]', "record 1"),

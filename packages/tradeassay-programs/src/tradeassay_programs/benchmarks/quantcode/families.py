@@ -136,7 +136,7 @@ def families_of(name: str) -> tuple[str, ...]:
         hint = did_you_mean(
             name, [*known, *SPLITS, "all"], f"a split ({', '.join(SPLITS)}), all, or a family"
         )
-        raise UserError(f"there is no task generator '{name}'", hint=hint)
+        raise UserError(f"there is no family '{name}' for drawing tasks", hint=hint)
     return found
 
 
