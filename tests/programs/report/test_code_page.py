@@ -119,7 +119,7 @@ def test_every_turn_is_there_and_nothing_of_it_is_believed(run, page):
     first = mends[: mends.index("Turn 2")]
     assert (
         "does not compile" in first
-        and "Feedback it was given" in first
+        and "Feedback to the model" in first
         and "<b>Program</b>" in first
     )
     assert HOSTILE not in page and "<img" not in page

@@ -351,7 +351,7 @@ def review_tables(
     that looks ahead.
     """
     unrated = not_scored("not compared")
-    gate_columns = ("Leak gate held", "Valid") if gated else ()
+    gate_columns = ("Leak gate passed", "Valid") if gated else ()
     rows = []
     for name in sorted(
         board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0)
