@@ -81,9 +81,9 @@ _ENDS: Final = 2
 class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An action of the code that honest code does not take.
 
-    A single ``grave`` trick gives a score of zero. All other tricks are hints. A different account does
-    no harm, because the host's account counts, and the look-ahead check must prove that future bars
-    were *used*.
+    A single ``grave`` trick gives a score of zero. All other tricks are hints. A different account
+    does no harm, because the host's account counts, and the look-ahead check must prove that future
+    bars were *used*.
     """
 
     name: str

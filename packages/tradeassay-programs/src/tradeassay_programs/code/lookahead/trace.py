@@ -36,8 +36,8 @@ class Trace:
       never decrease, and several actions may share a bar.
     - ``fields`` holds the decisions (side, quantity, kind, price, ...), with one value per action.
     - ``cpu_s`` is the processor time of the run, if known. It is not compared.
-    - ``share`` is the traded leg's share of the account after each action, if known. These sizes do not
-      depend on earlier profits.
+    - ``share`` is the traded leg's share of the account after each action, if known. These sizes do
+      not depend on earlier profits.
     - ``say`` describes the fields of one action in words.
 
     Raises UserError for rows that decrease or are negative, and for fields of another length.
