@@ -334,7 +334,10 @@ class TaskBars:
 
     @property
     def sessions(self) -> NDArray[np.datetime64]:
-        """The day of each bar's session. A session of futures belongs to the day after its evening."""
+        """The day of each bar's session.
+
+        A session of futures belongs to the day after the evening on which it opens.
+        """
         shift = 1440 - OPEN_MINUTE["futures"] if self.clock == "futures" else 0
         days: NDArray[np.datetime64] = (self.times + np.timedelta64(shift, "m")).astype("M8[D]")
         return days

@@ -175,7 +175,7 @@ Runs = Mapping[str, SubmissionRun]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
-    """A submission and its runs on the micro-scenarios by name, as :func:`pass_gates` returns them."""
+    """A submission and its runs on the micro-scenarios by name, from :func:`pass_gates`."""
 
     submission: Submission
     runs: Runs

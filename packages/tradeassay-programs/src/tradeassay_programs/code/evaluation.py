@@ -699,7 +699,7 @@ def judge_case(
 def with_language(
     evaluation: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None
 ) -> Evaluation:
-    """Return the evaluation with a verdict of the language judge, and decide the judge stage again."""
+    """Return the evaluation with a verdict of the language judge and a new judge stage."""
     config = config or EvaluateConfig()
     stage, decided_by = _decide(evaluation.judge_behaviour, verdict, config.decides)
     return msgspec.structs.replace(

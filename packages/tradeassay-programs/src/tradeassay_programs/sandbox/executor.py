@@ -206,7 +206,7 @@ class RaySandboxPool(JobExecutor):
 
 
 class TimeoutTeller(JobExecutor):
-    """Passes jobs to another executor, and calls ``on_timeout`` for each job that ran out of time."""
+    """Passes jobs to another executor, and calls ``on_timeout`` for each job that timed out."""
 
     def __init__(self, executor: JobExecutor, on_timeout: Callable[[], None]) -> None:
         self._executor, self._on_timeout = executor, on_timeout

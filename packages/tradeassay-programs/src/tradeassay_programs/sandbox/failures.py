@@ -48,7 +48,7 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure with a one-line text. The text is the template ``says`` with the fields filled in."""
+    """A failure with a one-line text, made from the template ``says`` and the fields."""
 
     says: ClassVar[str]
 
@@ -235,7 +235,7 @@ def decided_by_host(failure: Failure) -> bool:
 
 
 def kind_of(failure: Failure) -> str:
-    """Return the short name for counting failures, e.g. ``cpu_timeout`` or ``claimed_exception``."""
+    """Return the short name of a failure for counting, e.g. ``cpu_timeout``."""
     if isinstance(failure, ChildClaim):
         return f"claimed_{failure.kind}"
     return str(failure.__struct_config__.tag)

@@ -317,7 +317,10 @@ def leave(descriptor: int) -> str | None:
 
 
 def start_again(view: dict[str, str], descriptor: int) -> None:
-    """Restart the process under the paths of ``view``. Code loaded afterwards knows no other paths."""
+    """Restart the process under the paths of ``view``.
+
+    Code loaded afterwards knows no other paths.
+    """
     named = {path: shown for shown, path in view.items()}
     executable = os.path.realpath(sys.executable).replace(view[INTERPRETER], INTERPRETER, 1)
     code = sys.orig_argv[sys.orig_argv.index("-c") + 1]

@@ -68,7 +68,7 @@ _HELLO_BYTES: Final = 1 << 18
 
 
 def _homes(modules: tuple[str, ...]) -> list[str]:
-    """Return the folders of modules, because the zygote's search path does not include PYTHONPATH."""
+    """Return the folders of modules. The zygote's search path does not include PYTHONPATH."""
     folders: dict[str, None] = {}
     for name in dict.fromkeys(module.partition(".")[0] for module in modules):
         try:

@@ -189,7 +189,7 @@ def refuse(listener: int, notice: Notice, code: int) -> None:
 
 
 def let_go_on(listener: int, notice: Notice) -> None:
-    """Permit the call as far as the kernel's other rules allow it (Landlock, permissions, limits)."""
+    """Permit the call, subject to the kernel's other rules (Landlock, permissions, limits)."""
     _send(listener, _ANSWER.pack(notice.ticket, 0, 0, _CONTINUE))
 
 

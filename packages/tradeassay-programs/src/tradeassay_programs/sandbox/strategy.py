@@ -261,7 +261,7 @@ def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
 
 
 def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
-    """Return the columns in the requested form: a dict of arrays, one frame, or a dict of frames."""
+    """Return the columns as a dict of arrays, one frame, or a dict of frames."""
     if pass_as == "columns":
         return dict(columns)
     if pass_as == "frame":
@@ -325,7 +325,10 @@ def _frame(columns: Mapping[str, Any]) -> Any:
 
 
 def columns_of(returned: Any) -> dict[str, Any]:
-    """Return a strategy's return value as named array-likes. Raises :class:`Unreturnable` for None."""
+    """Return a strategy's return value as named array-likes.
+
+    Raises :class:`Unreturnable` for None.
+    """
     if hasattr(returned, "columns") and hasattr(returned, "to_numpy"):
         return {str(name): returned[name].to_numpy() for name in returned.columns}
     if hasattr(returned, "to_numpy"):

@@ -1,4 +1,4 @@
-"""Supervise one child from the host: start it, read its pipes within limits, and answer the kernel."""
+"""Supervise one child: start it, read its pipes within limits, and answer the kernel."""
 
 from __future__ import annotations
 
@@ -473,7 +473,10 @@ _MAX_FILES: Final = 64
 
 
 def collect(folder: int, cap: int) -> dict[str, bytes]:
-    """Return the plain files at the top of ``folder`` by name, at most ``cap`` bytes and 64 files."""
+    """Return the plain files at the top of ``folder`` by name.
+
+    At most ``cap`` bytes and 64 files are returned.
+    """
     found: dict[str, bytes] = {}
     for name in sorted(os.listdir(folder))[:_MAX_FILES]:
         try:

@@ -68,7 +68,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask_kernel() -> Kernel:
-    """Return the isolation features of this machine's kernel. This works on every operating system."""
+    """Return the isolation features of this machine's kernel, on any operating system."""
     machine, system, filtered = platform.machine(), sys.platform, False
     known = system == "linux" and machine in SYSCALLS
     with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:

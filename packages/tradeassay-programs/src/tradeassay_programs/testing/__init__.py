@@ -232,7 +232,7 @@ class Attack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _read_attacks() -> tuple[Attack, ...]:
-    """Read the attacks of ``attacks.txt``, each wrapped into a function that the sandbox can call."""
+    """Read the attacks of ``attacks.txt``, each wrapped into a function for the sandbox."""
     attacks: list[Attack] = []
     text = (files("tradeassay_programs.testing") / "attacks.txt").read_text(encoding="utf-8")
     for section in text.removeprefix("## ").split("\n## "):

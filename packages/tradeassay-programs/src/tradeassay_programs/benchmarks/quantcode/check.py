@@ -1,4 +1,4 @@
-"""Check one program against a task, or all references and decoys of tasks, without a run on disk."""
+"""Check a program against a task, or references and decoys of tasks, without a run on disk."""
 
 import asyncio
 import threading

@@ -334,7 +334,7 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
 
 
 class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as data: its opaque name, the framework, and the bars, money and turns of a program."""
+    """A task as data: its opaque name, framework, bars, money and turns."""
 
     kind: str = "quantcode.task"
     task: str

@@ -180,7 +180,7 @@ class SystradeProtocol(CodeProtocol):
     def with_timeout_callback(
         self, executor: JobExecutor, on_timeout: Callable[[], None]
     ) -> JobExecutor:
-        """Return an executor that calls ``on_timeout`` for every submission that runs out of time."""
+        """Return an executor that calls ``on_timeout`` for every submission that times out."""
         return TimeoutTeller(executor, on_timeout)
 
     @property

@@ -385,7 +385,7 @@ class SubmissionCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate ran and passed, and the drift from an earlier submission is accepted."""
+        """Whether every gate passed and the drift from an earlier submission is accepted."""
         return self.gates.passed and (self.drift is None or self.drift.accepted)
 
     def junit(self) -> str:

@@ -47,7 +47,10 @@ Group = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The columns of a table, also grouped by feed: ``A/close`` is column ``close`` of feed ``A``."""
+    """The columns of a table, also grouped by feed.
+
+    ``A/close`` is column ``close`` of feed ``A``.
+    """
 
     columns: Columns
     groups: Mapping[str, Group]
