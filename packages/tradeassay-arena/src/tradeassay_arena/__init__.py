@@ -1,3 +1,5 @@
-"""The live market: rounds that are decided exactly once, an information stream that is checked, pages to watch.
+"""The live market: rounds that are decided exactly once, a checked information stream, and web
+pages.
 
-Paper trading only. The pieces are imported where they are used: they stand on the extra ``[arena]``."""
+Paper trading only. Import the submodules directly. They need the extra ``[arena]``.
+"""

@@ -1,7 +1,7 @@
 """The changes that an operator may make while a season runs.
 
-An amendment is a dated event of the journal and is shown on the page of rules. Rounds that were
-played stay as they were.
+An amendment is a dated event of the journal and appears on the page of rules. It never changes a
+round that was played before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tradeassay_bench.core.time import parse_day
 
 
 class AmendmentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that an operator asks for.
+    """An operator's request for a change.
 
     ``day`` is its first or last session (None: as soon as possible). ``values`` are the new
     settings.
@@ -49,10 +49,10 @@ class AmendmentRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def amend(store: Store, season: Season, asked: AmendmentRequest) -> tuple[Amendment, ...]:
-    """Amend a season and return the amendments that were written.
+    """Amend a season and return the new amendments.
 
-    Raises :class:`UserError` for a target that does not exist, a change that was made before, or
-    one that would alter rounds that were played.
+    Raises :class:`UserError` if the target does not exist, if the same change was made before, or
+    if it would alter rounds that were played.
     """
     check_text("name of who amends", asked.by, 64)
     if season.amendments and asked.now < season.amendments[-1].at:
@@ -103,8 +103,8 @@ def _skipped(store: Store, season: Season, session: str, played: dict[str, str])
 
 
 def _day(season: Season, asked: AmendmentRequest, reached: str, *, begins: bool) -> str:
-    """Return the day of an amendment, by default the first session that is free (or the last that
-    was played).
+    """Return the session of an amendment. The default is the first free session, or the last played
+    session for a change that ends something.
 
     Raises :class:`UserError` for a day that has been played or is after the season's end.
     """
@@ -154,7 +154,9 @@ def _end(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Mad
 
 
 def _begin(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Made:
-    """Add an entry or an asset; its settings are those of a season's file."""
+    """Return the amendment that adds an entry or an asset. Its settings have the same names as in a
+    season file.
+    """
     kind: type[Entry] | type[Asset] = Entry if asked.change == "join" else Asset
     name = "id" if kind is Entry else "symbol"
     known = [getattr(one, name) for one in (season.all_entries if kind is Entry else season.assets)]
@@ -215,7 +217,7 @@ def _rule(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Ma
         raise UserError(
             f"{asked.what} = {value!r} is not a number", hint=f"for example: rule {asked.what}=5"
         )
-    try:  # as the season's file would be refused
+    try:  # the same error as for the season's file
         check_written(
             msgspec.convert({**msgspec.to_builtins(season), asked.what: value}, type=Season)
         )
@@ -237,7 +239,9 @@ _MAKES: dict[str, Callable[[Season, AmendmentRequest, dict[str, str]], Made]] = 
 
 
 def parse_values(given: Sequence[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` pairs: numbers, true, false and lists as in JSON, anything else as text."""
+    """Parse ``NAME=VALUE`` pairs. Numbers, true, false and lists are read as JSON, other values as
+    text.
+    """
     found: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")

@@ -16,28 +16,28 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 def since_boot() -> float:
-    """Return seconds of a clock that cannot be set. Sleep of the machine counts where the system
-    counts it.
+    """Return the seconds of a clock that nobody can set. Time asleep is included on systems that
+    count it.
     """
     kind = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if kind is None else time.clock_gettime(kind)
 
 
 BELIEVE_S = 300.0
-"""How long a newly set time must stand before it is believed, in seconds."""
+"""How long a newly set time must last before it is believed, in seconds."""
 
 
 class LiveClock:
     """The machine's clock, checked against a clock that cannot be set (``steady``, in seconds).
 
-    If the two differ by more than two seconds, the old time goes on until the new time has stood
-    for ``BELIEVE_S``. So a clock that is wrong for a minute loses nothing. After a start nothing is
-    certain for as long. The clock waits in short steps, so that a machine that slept wakes up in
-    time.
+    If the two differ by more than two seconds, the old time continues until the new time has lasted
+    for ``BELIEVE_S``. A clock that is wrong for a minute therefore loses nothing. For ``BELIEVE_S``
+    after a start the time is not certain. The clock waits in short steps, so a machine that slept
+    wakes up in time.
     """
 
     live = True
-    """Time passes by itself, so that a session can be missed."""
+    """Whether time passes by itself, so that sessions can be missed."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class LiveClock:
 
     @property
     def certain(self) -> bool:
-        """Whether the time is certain enough to give something up as late."""
+        """Whether the time is certain enough to declare a session late."""
         return not self.jumped and self._steady() - self._since >= self._believe_s
 
     @property
     def jumped(self) -> str:
-        """A sentence on a clock that was set and is not believed yet; otherwise empty."""
+        """A warning that the clock was set and is not believed yet, or an empty text."""
         self.now()
         if self._other is None:
             return ""
@@ -91,12 +91,12 @@ class LiveClock:
 
 
 class ReplayClock:
-    """A clock that jumps from event to event. It stands still between waits, so nothing can be
+    """A clock that jumps from event to event. It stands still between waits, so no session can be
     missed.
 
     ``speed`` is replayed time per real time (None: as fast as the machine can). The clock starts at
-    the first instant that is waited for. After a restart that is where the stored rounds end, so
-    the position need not be stored.
+    the first instant that is waited for. After a restart that instant is the end of the stored
+    rounds, so the position need not be stored.
     """
 
     live = False
@@ -112,7 +112,7 @@ class ReplayClock:
         return self._at
 
     async def wait_until(self, at: Instant) -> None:
-        """Move to ``at`` and sleep as long as the speed says. The first wait never sleeps."""
+        """Move to ``at`` and sleep according to the speed. The first wait never sleeps."""
         if at <= self._at:
             return
         if self._speed is not None and self._at > 0:
@@ -127,10 +127,10 @@ _UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
 
 
 def parse_speed(text: str) -> float | None:
-    """Read the speed of a replay: ``1d/2s`` is a day every two seconds, ``max`` as fast as possible
-    (None).
+    """Parse the speed of a replay. ``1d/2s`` is a day every two seconds. ``max`` is as fast as
+    possible (None).
 
-    Raises :class:`UserError` for another form.
+    Raises :class:`UserError` for any other form.
     """
     if text == "max":
         return None

@@ -1,12 +1,12 @@
-"""Accounts that hold a target of -1, 0 or +1 from one session to the next, as AMA's rules say.
+"""Accounts that hold a target of -1, 0 or +1 from one session to the next, by AMA's rules.
 
 A decision sets the target at its price and pays the fee on the part of the position that changes.
-The return is booked at the next price. :class:`DailyTarget` keeps one account per asset,
-:class:`SharedTarget` one account over several assets. Both are pure functions of their arguments:
-they return a :class:`Booking`, or raise :class:`NotFinite` if it would hold a number that is not
+The return is booked at the next price. :class:`DailyTarget` has one account per asset,
+:class:`SharedTarget` one account over several assets. Both are pure functions of their arguments.
+They return a :class:`Booking`, or raise :class:`NotFinite` if it would contain a number that is not
 finite.
 
-Bookings are appended and never overwritten. An account is worth what its last booking says.
+Bookings are appended and never overwritten. The value of an account is in its last booking.
 """
 
 import math
@@ -23,21 +23,21 @@ from tradeassay_bench.core.arena import Action
 from tradeassay_bench.core.errors import NotFinite
 
 Hold = Literal["keep", "flat"]
-"""What HOLD does with a position."""
+"""The effect of HOLD on a position."""
 
 
 class Booking(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an account's journal: a decision was executed, or its position was settled at the
-    next price.
+    """One line of an account's journal: the execution of a decision, or its settlement at the next
+    price.
 
     ``position`` is the sign of the holding. ``nav_before`` is the account before the decision,
     ``nav`` the account after this booking. ``earned`` is the return of a settled decision on
-    ``nav_before``, net of its fee. ``exposure`` is the signed money behind the asset in an account
-    over several assets.
+    ``nav_before``, net of its fee. ``exposure`` is the signed money invested in the asset, in an
+    account over several assets.
 
     A *corrected* line restates the return of a settled decision after its prices were revised. Its
     ``nav_before`` is the account just before the correction, ``nav`` the account after it, and
-    ``exposure`` the present money behind the asset.
+    ``exposure`` the money that is invested in the asset now.
     """
 
     kind: Literal["executed", "settled", "corrected"]
@@ -61,7 +61,7 @@ def next_position(action: Action, before: int, hold: Hold) -> int:
 
 
 def fee_factor(before: int, after: int, fee_bp: float) -> float:
-    """Return the share of an account that is left after the fee of a change of position. A reversal
+    """Return the share of an account that remains after the fee of a change of position. A reversal
     pays for both sides.
     """
     return 1.0 - abs(after - before) * fee_bp / 10_000.0
@@ -117,10 +117,9 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
 class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One account over several assets.
 
-    A decision to BUY or SELL asks for a share of the account. Money that other assets tie up is not
-    available, so the sum of all exposures never exceeds the account. HOLD keeps the exposure or
-    closes it. The fee is paid on the money that changes hands. That includes the money that brings
-    a short back to size.
+    BUY or SELL requests a share of the account. Money invested in other assets is not available, so
+    the sum of all exposures never exceeds the account. HOLD keeps the exposure or closes it. The
+    fee is paid on the money traded, including the money that restores the size of a short position.
     """
 
     hold: Hold
@@ -131,9 +130,9 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Booking:
         """Return the booking of a decision on an account worth ``value``.
 
-        ``before`` is the signed money behind the asset. ``others`` is the money that other assets
-        tie up (the sum of absolute exposures). The new exposure is scaled by the share that the fee
-        leaves.
+        ``before`` is the signed money invested in the asset. ``others`` is the money invested in
+        other assets (the sum of absolute exposures). The new exposure is scaled by the share that
+        remains after the fee.
         """
         exposure, fee = self._trade(action, share, value, before, others)
         return _finite(
@@ -183,10 +182,9 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision and the return of its asset afterwards (None: not settled yet), for
-    :func:`replay`.
+    """A decision and the later return of its asset (None: not settled yet), for :func:`replay`.
 
-    ``fee_bp`` is its fee if the policy's fee was changed in between (None: the policy's).
+    ``fee_bp`` is the decision's fee if an amendment changed the fee (None: the policy's).
     """
 
     slot: int
@@ -198,17 +196,17 @@ class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Step = tuple[Literal["executed", "settled"], DecisionPlayed]
-"""One move of an account, in the order in which it was booked."""
+"""One step of an account. Steps are in the order of their bookings."""
 
 
 def replay(
     policy: DailyTarget | SharedTarget, steps: Iterable[Step], position: int = 0
 ) -> list[Booking]:
-    """Play an account again from 1 and return its bookings, one for each step.
+    """Replay an account from 1 and return its bookings, one for each step.
 
-    After a revision of prices the same decisions give the account as it would be had the prices
-    been right from the beginning. ``position`` is the position of an account in one asset before
-    its first decision.
+    After a revision of prices, the same decisions give the account that correct prices would have
+    given from the beginning. ``position`` is the position of an account in one asset before its
+    first decision.
     """
     value, made = 1.0, list[Booking]()
     held: dict[str, Booking] = {}
@@ -243,7 +241,7 @@ def replay(
 
 
 def _finite(booking: Booking, moved: float = 0.0) -> Booking:
-    """Return a booking. Raises :class:`NotFinite` if the move behind it or a number in it is not
+    """Return a booking. Raises :class:`NotFinite` if its price move or one of its numbers is not
     finite.
     """
     for name in ("nav_before", "fee", "nav", "earned", "exposure_before", "exposure"):

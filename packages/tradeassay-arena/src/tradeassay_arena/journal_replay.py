@@ -1,8 +1,7 @@
-"""Play a season again in the order of its journal, if its prices cannot be read a second time.
+"""Replay a season in the order of its journal, if its prices cannot be read a second time.
 
-Packets, prices and times of events come from the journal. Everything that follows from them is made
-by the arena's own engine: stages, slots, decisions, bookings, rewards, and the events that report
-them.
+Packets, prices and times of events are read from the journal. The arena's own engine computes
+everything else: stages, slots, decisions, bookings, rewards, and the events that report them.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from tradeassay_bench.core.errors import RunError
 
 _NEWS = msgspec.json.Decoder(tuple[NewsShown, ...])
 _COPIED = ("amended", "corrected", "held", "word", "review", "stream")
-"""Events that cannot be made again: words of an operator, a vendor or an expert."""
+"""Events that cannot be computed again: the words of an operator, a vendor or an expert."""
 _FROM_PACKET = ("history", "annual_report", "quarterly_report")
 
 
 class JournalReplay:
-    """Plays a season again from its journal in ``db`` into ``store``.
+    """Replays a season from its journal in ``db`` into ``store``.
 
     ``faults`` lists events that the arena's engine could not have written, as (where, what).
-    ``revised`` has the assets whose prices were revised.
+    ``revised`` contains the assets whose prices were revised.
     """
 
     def __init__(
         self, db: Connection, store: ReplayStore, evidence: Evidence, spec: Season
     ) -> None:
         self._db, self._store, self._evidence = db, store, evidence
-        # Which entry was over budget depended on the order of entries. The record has it.
+        # Which entry was over budget depended on the order of entries. Only the record states it.
         self._spec = msgspec.structs.replace(spec, budget=BudgetRules())
         self._season = self._spec
         self._agents: Mapping[str, EntryAgent] = {}
@@ -58,12 +57,13 @@ class JournalReplay:
     def decides(self) -> bool:
         """Whether decisions can be made again.
 
-        In a revised account over all assets the packets of that time are not known.
+        They cannot if prices of an account over all assets were revised: the packets of that time
+        are then unknown.
         """
         return not (self.revised and self._spec.rules.cross_asset)
 
     async def play(self) -> None:
-        """Play every event of the journal again."""
+        """Replay every event of the journal."""
         season = self._evidence.season
         spec = msgspec.structs.replace(season, budget=BudgetRules())
         outside = self._evidence.outside
@@ -219,30 +219,28 @@ class JournalReplay:
         return "warm-up" if warming else "live"
 
     def _is_next(self, place: tuple[str, str], settled_at: str) -> bool:
-        """Return whether no round of the asset lies between a round and the session that settled
-        it.
-        """
+        """Return whether the asset has no round between ``place`` and the session that settled it."""
         asset, session = place
         played = self._rounds.keys() - self._skipped
         between = [day for day in self._sessions[asset] if session < day < settled_at]
         return session < settled_at and not any((asset, day) in played for day in between)
 
     def _late_rounds(self) -> dict[tuple[str, str], str]:
-        """Return the rounds that were opened after their time to decide, and why."""
+        """Return the rounds that were opened after their time to decide, each with the cause."""
         query = select(t.events.c.body).filter_by(season=self._spec.id, kind="missed")
         found = {}
         for (text,) in self._db.execute(query):
             try:
                 body = msgspec.json.decode(text, type=dict[str, Any])
             except UNDECODABLE:
-                continue  # playing the event says so
+                continue  # replaying the event reports it
             if "price" in body:
                 place = str(body.get("asset")), str(body.get("session"))
                 found[place] = str(body.get("cause"))
         return found
 
     def _outcomes_then(self, place: tuple[str, str]) -> dict[str, list[SettledOutcome]]:
-        """Return the outcomes that entries were shown in a round: on the prices that were known then."""
+        """Return the outcomes that entries saw in a round, on the prices known at that time."""
         asset, session = place
         season = self._spec.id
         of_slot = t.decisions.c.id == t.bookings.c.slot

@@ -1,7 +1,9 @@
-"""A season's answers as a recording, and a season played again from one: the same decisions, the same standings.
+"""A season's answers as a recording, and the replay of a season from a recording.
 
-A recorded season holds ``season.json`` (its frozen spec), ``decisions.jsonl``, ``standings.json`` and a recording
-for every entry and asset with a model. Texts that models were asked are not in it, nor what others wrote."""
+The replay gives the same decisions and the same standings. A recorded season contains
+``season.json`` (its frozen spec), ``decisions.jsonl``, ``standings.json`` and a recording for every
+entry and asset with a model. It contains neither the prompts nor texts written by other people.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ T = TypeVar("T")
 
 
 class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one slot. ``failures`` are kinds: what was wrong is found again from the answers."""
+    """The outcome of one slot. ``failures`` contains only kinds. The replay restores their
+    messages.
+    """
 
     asset: str
     session: str
@@ -75,7 +79,7 @@ class _Tapes(RecordingStore):
 
 
 def _tape_name(asset: str, entry: str) -> str:
-    """Return the file of an entry's recording on an asset, both written so that they can be part of its name."""
+    """Return the file name of an entry's recording on an asset. Special characters are escaped."""
     plain = (
         re.sub("[^A-Za-z0-9_.@-]", lambda one: f"={ord(one[0]):X}=", part)
         for part in (asset, entry)
@@ -94,8 +98,9 @@ def pack_season(
 ) -> archive.RecordingLabel:
     """Pack the answers of a season (None: the newest) into ``file``.
 
-    Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
-    came live, whose news a model sums up, or in which somebody decides outside."""
+    Raises :class:`UserError` for a season that cannot be replayed: it is not finished, its prices
+    were live, a model summarised its news, or it has an outside entry.
+    """
     with _copied(db, season) as (store, spec):
         outside = [entry.id for entry in spec.entries if entry.architecture in OUTSIDE]
         if state_of(store, spec).status != "finished":
@@ -103,7 +108,7 @@ def pack_season(
         elif is_live(spec):
             why = "was played on live prices, which no source gives again"
         elif spec.summary.model:
-            why = "has a model that sums up its news, whose questions are not kept"
+            why = "has a model that summarises its news, whose questions are not kept"
         else:
             why = f"has an entry that decides outside ('{outside[0]}')" if outside else ""
         if why:
@@ -132,7 +137,7 @@ def pack_season(
 
 
 def _recordings(store: Store, season: Season) -> dict[str, bytes]:
-    """Return a recording without texts for every entry that asked a model, by the name of its file."""
+    """Return a recording without prompts for every entry with a model, by file name."""
     found: dict[str, list[bytes]] = {}
     params = season_params(season)
     for slot in _slots(store, season.id):
@@ -151,7 +156,7 @@ def _recordings(store: Store, season: Season) -> dict[str, bytes]:
 
 
 def recorded_season(opened: archive.OpenRecording) -> Season:
-    """Return the season of a recording; raises :class:`RunError` where it holds none."""
+    """Return the season of a recording. Raises :class:`RunError` if the recording contains none."""
     if not opened.is_season:
         raise RunError(
             "the recording holds a run, not a season",
@@ -161,7 +166,7 @@ def recorded_season(opened: archive.OpenRecording) -> Season:
 
 
 def replaying(opened: archive.OpenRecording) -> ModelOpener:
-    """Return what opens a recorded season's models: nothing but its answers."""
+    """Return an opener of models that return only the answers of a recorded season."""
     try:
         lines = (opened.folder / DECISIONS).read_bytes().splitlines()
         recorded = [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
@@ -182,7 +187,11 @@ def replaying(opened: archive.OpenRecording) -> ModelOpener:
 
 
 class _ModelThatTimesOut:
-    """Answers from a recording; a decision that ran out of time then does so again, after as many questions."""
+    """A model that returns recorded answers.
+
+    A decision that ran out of time in the recording runs out of time again, after the same number
+    of questions.
+    """
 
     def __init__(
         self, inner: Model, tapes: _Tapes, params: ModelParams, timed_out: dict[Place, int]
@@ -191,7 +200,7 @@ class _ModelThatTimesOut:
         self.name = inner.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Return the recorded answer; raises :class:`TimeoutError` where none came in time."""
+        """Return the recorded answer. Raises :class:`TimeoutError` if none arrived in time."""
         if (calls := self._timed_out.get(slot_of(place))) is not None:
             key = key_of(recorded_question(self.name, self._params, request, place))
             if self._tapes.find(place.episode, key) is None:
@@ -200,7 +209,9 @@ class _ModelThatTimesOut:
 
 
 def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
-    """Return where the decisions or the standings of a season played again are not the recorded ones."""
+    """Return the differences between a replayed season and its recording, in decisions and
+    standings.
+    """
     season = recorded_season(opened)
     with _copied(db, season.id) as (store, played):
         now: dict[str, object] = {
@@ -209,7 +220,7 @@ def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
             archive.SEASON: msgspec.json.decode(season.frozen),
             PROMPT_HASHES: _prompts(),
         }
-    # As they are written and not as they are read: a field that nobody knows is a difference too.
+    # Compare the written JSON, not the structs: an unknown field is a difference too.
     then = {
         name: _read(opened, name, object) for name in (STANDINGS, archive.SEASON, PROMPT_HASHES)
     }
@@ -219,9 +230,10 @@ def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
 
 
 def replayed_differences(opened: archive.OpenRecording) -> list[str]:
-    """Play a recorded season again from its answers alone; returns where that is another season.
+    """Replay a recorded season from its answers alone and return the differences.
 
-    Raises :class:`RecordingMismatch` for a question that was not recorded."""
+    Raises :class:`RecordingMismatch` for a question that was not recorded.
+    """
     with tempfile.TemporaryDirectory() as place:
         db = Path(place) / "arena.db"
         store = Store(open_engine(str(db), durable=False))
@@ -242,7 +254,7 @@ def _read(opened: archive.OpenRecording, name: str, kind: type[T]) -> T:
 
 
 def changed_season_facts(opened: archive.OpenRecording) -> list[str]:
-    """Return the prompts that are other texts here than those a season was recorded with."""
+    """Return the names of prompts whose text has changed since the season was recorded."""
     then = _read(opened, PROMPT_HASHES, dict[str, str])
     return sorted(name for name, digest in _prompts().items() if then.get(name) != digest)
 
@@ -269,7 +281,7 @@ def _slots(store: Store, season: str) -> list[Slot]:
 
 @contextmanager
 def _copied(db: Path, season: str | None) -> Iterator[tuple[Store, Season]]:
-    """Open a copy of a database: even a reader leaves files beside one that it opens."""
+    """Open a copy of a database, because even a reader leaves files next to an open database."""
     with tempfile.TemporaryDirectory() as place:
 
         def opened(url: str) -> Engine:

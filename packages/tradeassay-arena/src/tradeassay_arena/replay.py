@@ -1,8 +1,8 @@
 """The record of a season's decisions, and the journal of its replay.
 
 Rules decide again. Agents with a model ask their questions again and receive the recorded replies.
-Only what cannot be made again is taken from the record and counted: decisions of outside agents,
-and replies that never came.
+Only decisions of outside agents and replies that never came are copied from the record, because
+they cannot be made again. They are counted.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Place = tuple[str, str, str]
 class Evidence:
     """The decisions and replies in a season's database.
 
-    ``faults`` lists contradictions as (where, what). ``taken`` counts what was taken from the
-    record, ``live`` the replies of models that cannot be asked again, ``odd`` replies with unlikely
-    token counts.
+    ``faults`` lists contradictions as (where, what). ``taken`` counts the facts copied from the
+    record, ``live`` the replies of models that cannot be called again, ``odd`` the replies with
+    unlikely token counts.
     """
 
     def __init__(self, db: Connection, season: Season) -> None:
@@ -63,11 +63,11 @@ class Evidence:
         self._said: dict[tuple[str, ModelParams], dict[int, tuple[AskModel, ModelReply]]] = {}
 
     def calls(self, asset: str, session: str, entry: str) -> dict[int, ModelCall]:
-        """Return the replies in a slot by the number of their question. Reads one round at a time."""
+        """Return the replies in a slot by question number. Reads one round at a time."""
         if self._round[0] != (asset, session):
             entries = self._slots.get((asset, session), {})
             found: dict[str, dict[int, ModelCall]] = {}
-            once = cache(unpacked)  # models of the same architecture are asked the same questions
+            once = cache(unpacked)  # models of the same architecture receive the same questions
             for row in self._db.execute(CALLS, {"slots": list(entries)}).all():
                 found.setdefault(entries[row[0]], {})[row[1]] = read_call(row, once)
             self._round = (asset, session), found
@@ -81,7 +81,7 @@ class Evidence:
 
     @asynccontextmanager
     async def opener(self, name: str, params: ModelParams) -> AsyncIterator[Model]:
-        """Open a model for the replay. A scripted model answers again, any other returns its
+        """Open a model for the replay. A scripted model answers again. Any other model returns its
         recorded replies.
         """
         if parse_name(name).route == "scripted":
@@ -94,13 +94,13 @@ class Evidence:
         """Compare the questions and replies of a replayed slot with the record, and return its
         decision.
 
-        A decision without a recorded reply fails the way it is recorded to have failed.
+        A decision without a recorded reply fails in the same way as in the record.
         """
         slot = closed.slot
         place = slot.asset, slot.session, slot.entry
         row = self.rows.get(place)
         if row is None or row.status == "open":
-            return closed  # reported elsewhere, or under way
+            return closed  # reported elsewhere, or still in progress
         where, there = f"{slot.asset} {slot.session}, {slot.entry}", self.calls(*place)
         for call in closed.unwritten:
             known = there.get(call.number)
@@ -135,7 +135,7 @@ class Evidence:
 
 
 class _CachingModel:
-    """A scripted model that answers the same question once and returns the same reply again."""
+    """A scripted model that answers each question once and then returns the same reply."""
 
     def __init__(
         self, evidence: Evidence, model: Model, said: dict[int, tuple[AskModel, ModelReply]]
@@ -143,10 +143,10 @@ class _CachingModel:
         self.name, self._evidence, self._model, self._said = model.name, evidence, model, said
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Reply again. Raises :class:`RunError` if the decision is recorded to have ended without
+        """Return the model's reply. Raises :class:`RunError` if the recorded decision ended without
         this reply.
 
-        Even a scripted model times out on a busy machine, and is not asked over the budget.
+        Even a scripted model times out on a busy machine, and is not called when over the budget.
         """
         where = slot_of(place)
         row = self._evidence.rows.get(where)
@@ -167,7 +167,7 @@ class _CachingModel:
 
 
 class _RecordedModel:
-    """A model of which only the recorded replies are left."""
+    """A model that only returns its recorded replies."""
 
     def __init__(self, evidence: Evidence, name: str) -> None:
         self._evidence, self.name = evidence, name
@@ -191,7 +191,7 @@ class _RecordedModel:
 
 
 class RecordedAgent:
-    """An outside agent of which only the recorded decisions are left."""
+    """An outside agent that only repeats its recorded decisions."""
 
     def __init__(self, evidence: Evidence, entry: str) -> None:
         self._evidence, self._entry = evidence, entry
@@ -238,7 +238,7 @@ def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:
 class ReplayStore(Store):
     """The journal of a replay. Replies are compared with the record instead of being written again.
 
-    The replay is the only reader and nothing is kept, so everything is one transaction.
+    The replay is the only reader and its result is discarded, so everything is one transaction.
     """
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
@@ -272,7 +272,7 @@ class ReplayStore(Store):
     def claim(
         self, round: int, worker: str, now: float, until: float, most: int
     ) -> tuple[Slot, ...]:
-        """Return open slots. There is no other worker."""
+        """Return open slots without a lease, because there is no other worker."""
         asked = {"round": round, "worker": worker, "now": now, "most": most}
         return tuple(Slot(**row) for row in self._connection.execute(CLAIM, asked).mappings())
 

@@ -1,5 +1,5 @@
-"""``tradeassay reproduce ama``: the seasons of the paper's page, played or replayed from
-recordings.
+"""``tradeassay reproduce ama``: the seasons on the manual's page of the paper, played or replayed
+from recordings.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play a season for every recording, and a season of the named models with the paper's four
+    """Play one season per recording, and one season of the named models with the paper's four
     agents.
 
-    Returns the record of all seasons, and whether one stopped at the cap on dollars.
+    Returns the record of all seasons, and whether a season stopped at the cap on dollars.
     """
     require("sqlalchemy", "arena")
     if asking.recordings is not None:
@@ -90,7 +90,9 @@ def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]
 def _play_season(
     db: Path, season: Season, opener: ModelOpener | None, asking: Asking, say: Callable[[str], None]
 ) -> bool:
-    """Play a season from where its database ends. Returns whether it stopped at the cap on dollars."""
+    """Continue a season from the end of its database. Returns whether it stopped at the cap on
+    dollars.
+    """
     from tradeassay_arena.clock import parse_speed
     from tradeassay_arena.rounds.spending import SeasonCapped, spent_usd
     from tradeassay_arena.state.engine import open_engine

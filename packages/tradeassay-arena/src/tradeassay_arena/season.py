@@ -1,5 +1,5 @@
-"""A season: the frozen rules of one competition. A changed spec is another season with standings of
-its own.
+"""A season: the frozen rules of one competition. A changed spec is another season with separate
+standings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BASELINE = "buy-and-hold"
 """The entry that every season has, even if its spec does not name it."""
 
 PREFIX = "live/"
-"""The prefix of a ``dataset`` whose prices come live."""
+"""The prefix of a ``dataset`` with live prices."""
 NO_LIVE_RANKS = (
     "a live season shows accounts and no ranks, because its agents decide after the price at which they are filled"
     " is known"
@@ -44,10 +44,10 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     world.
 
     A stock follows the sessions and early closes of its exchange. Crypto trades every day.
-    ``calendar`` names the exchange of a live asset if its symbol and source do not tell. ``second``
-    is another live source to compare bars with. ``first``, ``last`` and ``live_from`` are the
-    asset's own days if they differ from the season's. ``names`` are other names of the asset in the
-    news, ``cik`` is its number at the SEC.
+    ``calendar`` names the exchange of a live asset if its symbol and source do not identify it.
+    ``second`` is another live source to compare bars with. ``first``, ``last`` and ``live_from``
+    are the asset's own days if they differ from the season's. ``names`` are other names of the
+    asset in the news. ``cik`` is its number at the SEC.
     """
 
     symbol: str
@@ -63,7 +63,7 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A participant: an architecture, and the model inside it if it has one."""
+    """A participant: an architecture, and its model if it has one."""
 
     id: str
     architecture: str
@@ -77,10 +77,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def shown(self) -> str:
-        """The entry's kind, followed by its own name.
+        """The entry's kind, followed by its individual name.
 
-        The own name is the operator's label. An entry without a model and without a label shows its
-        id, because nothing else tells two programs over HTTP apart.
+        That name is the operator's label. An entry without a model and without a label shows its
+        id, because nothing else distinguishes two programs over HTTP.
         """
         if self.id == BASELINE:
             return self.label
@@ -91,9 +91,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rules from the paper's future work. All are off unless a season turns them on.
 
-    - ``cross_asset``: one account per entry over all assets, sized by the allocation of each decision.
-    - ``messages``: entries may publish a message, which the others read from the next session on.
-    - ``feedback``: every settled decision is written to a reward log that an agent may learn from.
+    - ``cross_asset``: one account per entry over all assets, sized by the allocation of each
+      decision.
+    - ``messages``: entries may publish a message. The other entries see it from the next session.
+    - ``feedback``: every settled decision is written to a reward log for agents that learn.
     """
 
     cross_asset: bool = False
@@ -102,11 +103,11 @@ class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a live bar is doubtful. A doubtful bar holds its round until an operator accepts it or a
-    second look confirms it.
+    """The limits beyond which a live bar is doubtful. A doubtful bar delays its round until an
+    operator accepts it or a second look confirms it.
 
     ``stock_jump`` and ``crypto_jump`` are the largest moves from the previous close. ``apart`` is
-    the largest distance from the second source. The vendor is asked again after ``look_again_s``
+    the largest distance from the second source. The vendor is queried again after ``look_again_s``
     seconds.
     """
 
@@ -130,8 +131,8 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Live news: addresses of RSS or Atom feeds, read every ``every_s`` seconds.
 
-    ``zone`` is the time zone of stamps that have none. An item belongs to the assets whose symbol
-    or name it contains.
+    ``zone`` is the time zone of time stamps without a zone. An item belongs to the assets whose
+    symbol or name it contains.
     """
 
     rss: tuple[str, ...] = ()
@@ -140,7 +141,7 @@ class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Live filings. ``edgar`` asks the SEC about every asset with a ``cik``, which requires a
+    """Live filings. ``edgar`` queries the SEC about every asset with a ``cik``. The SEC requires a
     ``contact`` (a mail address).
 
     ``address`` is the server of the lists of filings, for example a mirror.
@@ -154,7 +155,8 @@ class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model that summarises news, the model that checks summaries, and their language.
 
-    Without a ``model`` news is shown in its own words. Without a ``checker`` nothing is checked.
+    Without a ``model`` news is shown in its original words. Without a ``checker`` nothing is
+    checked.
     """
 
     model: str = ""
@@ -167,8 +169,8 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     no limit.
 
     Spending is read from the database, so a restart does not reset it. An entry over a limit fails
-    with the kind ``over_budget`` and holds. A decision under way is not cut off. With a limit in
-    dollars a season is only played if every model has a price. Summaries of the news are not
+    with the kind ``over_budget`` and holds. A decision in progress is not interrupted. A season
+    with a limit in dollars is only played if every model has a price. Summaries of the news are not
     counted.
     """
 
@@ -211,7 +213,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "delay_s": (0, 10**9),
 }
 LIVE_DELAY_S = 900
-"""Default time from the close to the decision in a live season. Vendors need a while for the last bar."""
+"""Default time from the close to the decision in a live season. Vendors publish the last bar late.
+"""
 
 
 Change = Literal["join", "withdraw", "rename", "add", "retire", "reopen", "extend", "rule"]
@@ -220,10 +223,10 @@ AMENDABLE = ("fee_bp", "window_s", "timeout_s", "delay_s", "news_days")
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that an operator made while a season ran, in force from the session ``day`` on.
+    """A change that an operator made while a season ran. It is in force from the session ``day``.
 
     - ``join``: the entry in ``value`` takes part.
-    - ``withdraw``: an entry is not asked after ``day``; its position stays.
+    - ``withdraw``: an entry does not decide after ``day``; its position stays.
     - ``rename``: an entry gets the label ``value``.
     - ``add``: the asset in ``value`` is traded.
     - ``retire``: an asset has no session after ``day``.
@@ -243,7 +246,7 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     def late(self, opened: Mapping[str, str]) -> bool:
         """Return whether a session that this amendment changes was already opened.
 
-        ``opened`` has the newest opened session of every asset.
+        ``opened`` contains the newest opened session of every asset.
         """
         own = self.change in ("retire", "reopen", "add")
         newest = opened.get(self.what, "") if own else max(opened.values(), default="")
@@ -252,17 +255,17 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides a season's standings: entries, assets, days and rules.
+    """All settings that determine a season's standings: entries, assets, days and rules.
 
-    ``benchmark`` is the version of prompts and protocol. ``first`` and ``last`` are ISO days; a
-    season with ``last`` None runs until it is ended. The first ``warmup`` sessions of each asset,
-    or those before ``live_from``, teach the agents and do not count. ``warmup_position`` says what
-    happens to the position at the end of a warm-up: with ``kept`` the live account begins with it
-    at a value of 1 and pays no fee for it, with ``closed`` it begins flat.
+    ``benchmark`` is the version of prompts and protocol. ``first`` and ``last`` are ISO days. A
+    season with ``last`` None has no planned end. The first ``warmup`` sessions of each asset, or
+    those before ``live_from``, let the agents learn and do not count. ``warmup_position`` decides
+    about the position at the end of a warm-up. With ``kept`` the live account begins with that
+    position at a value of 1 and pays no fee for it. With ``closed`` it begins flat.
 
-    ``delay_s`` is the time from the close to the decision (None: none in a replay, a quarter of an
-    hour live). ``window_s`` is how long after that a decision may still arrive. ``fee_bp`` None
-    takes the convention's fee.
+    ``delay_s`` is the time from the close to the decision (None: zero in a replay, a quarter of an
+    hour live). ``window_s`` is the time after that within which a decision is accepted. With
+    ``fee_bp`` None the convention's fee applies.
 
     ``amendments`` and ``founded`` (the hash of the spec) are not part of a spec. :func:`amended`
     sets them in the amended season, which has every entry that ever joined.
@@ -370,11 +373,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """The entries that were withdrawn, with the last day on which they were asked."""
+        """The entries that were withdrawn, with the last day of their decisions."""
         return self._changed("withdraw")
 
     def on(self, session: str) -> Season:
-        """Return the season as it stands on a day: its entries, assets and rules in force."""
+        """Return the season as of a day: the entries, assets and rules in force."""
         if not self.amendments:
             return self
         joined, added = self.joined, self._changed("add")
@@ -391,7 +394,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.on(session).money.fee_bp
 
     def closes(self, asset: str, session: str, at: Instant) -> Instant:
-        """Return the moment until which a session that is due ``at`` may be decided.
+        """Return the deadline for the decisions of a session that is due ``at``.
 
         A reopened session gets the full time again.
         """
@@ -403,7 +406,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def live(self) -> bool:
-        """Whether the prices of any asset come live."""
+        """Whether any asset has live prices."""
         return any(asset.dataset.startswith(PREFIX) for asset in self.assets)
 
     @property
@@ -419,10 +422,10 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def frozen(self) -> bytes:
-        """The spec as it is stored and hashed.
+        """The spec in its stored and hashed form.
 
-        A setting that was added later is written only if it differs from its default, so that an
-        older season keeps its hash.
+        A setting that was added later is written only if it differs from its default, so an older
+        season keeps its hash.
         """
         return canonical_json(_frozen(self))
 
@@ -432,11 +435,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
     def asset(self, symbol: str) -> Asset:
-        """Return an asset. Raises :class:`UserError` if the season has no such symbol."""
+        """Return an asset. Raises :class:`UserError` for an unknown symbol."""
         return self._known("asset", symbol, {asset.symbol: asset for asset in self.assets})
 
     def entry(self, id: str) -> Entry:
-        """Return an entry or the baseline. Raises :class:`UserError` if the season has no such id."""
+        """Return an entry or the baseline. Raises :class:`UserError` for an unknown id."""
         return self._known("entry", id, {entry.id: entry for entry in self.all_entries})
 
     def _known(self, kind: str, name: str, known: dict[str, T]) -> T:
@@ -454,10 +457,10 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def amended(season: Season, made: Iterable[Amendment]) -> Season:
-    """Return a season with its amendments applied: every entry that ever joined and every asset
-    with its days.
+    """Return a season with its amendments: every entry that ever joined and every asset with its
+    days.
 
-    Names and the last day are the present ones. Changed rules depend on the day, see
+    Names and the last day are the present values. Changed rules depend on the day, see
     :meth:`Season.on`.
     """
     made, replace = tuple(made), msgspec.structs.replace
@@ -496,7 +499,9 @@ _ALWAYS: dict[type, frozenset[str]] = {
     Entry: frozenset(("model", "label")),
     OptionalRules: frozenset(("cross_asset", "messages", "feedback")),
 }
-"""Settings with a default that every stored spec contains. Never add one here: old hashes would change."""
+"""Settings with a default that every stored spec contains. Never add one here: old hashes would
+change.
+"""
 
 
 def _frozen(value: Any) -> Any:

@@ -1,6 +1,7 @@
-"""The arena's side of the commands that take a run or a season: see :mod:`tradeassay_bench.runs.seasons`.
+"""The arena's part of the commands for runs and seasons: see :mod:`tradeassay_bench.runs.seasons`.
 
-Each method imports what it needs, because a command uses one of them."""
+Each method imports its own modules, because a command uses only one method.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ArenaTools(SeasonTools):
-    """Seasons in a database, played, checked and shown."""
+    """Plays, verifies and displays the seasons of a database."""
 
     def verify(self, db: str, *, pages: Path | None = None) -> VerifyReport:
         from tradeassay_arena.verifying import verify_arena

@@ -1,8 +1,7 @@
-"""Verify an arena's database: play its seasons again from their data and recorded replies, and
-compare.
+"""Verify an arena's database: replay its seasons from their data and recorded replies, and compare.
 
-If the data cannot be read again (prices came live, or the data set is not installed), the journal
-is played again on the packets and prices that it holds.
+If the data cannot be read again (prices were live, or the data set is not installed), the journal
+is replayed on its own packets and prices.
 """
 
 from __future__ import annotations
@@ -135,8 +134,8 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
 
 
 def copied_database(db: str, place: Path) -> str:
-    """Return a copy of an SQLite file in the state that the next reader would find. The file itself
-    stays unchanged.
+    """Return a copy of an SQLite file in the state that the next reader would see. The file is not
+    changed.
 
     Raises :class:`RunError` for a database with views or triggers that are not the arena's.
     """
@@ -148,7 +147,8 @@ def copied_database(db: str, place: Path) -> str:
         name for ending in ("-wal", "-journal") if (name := Path(f"{source}{ending}")).exists()
     ]
     try:
-        # Without a file beside it no writer has it open. Even a reader would leave a file there.
+        # Without other files next to it, no writer has the file open. Even a reader would leave a
+        # file there.
         address = f"{source.as_uri()}?{'mode=ro' if beside else 'immutable=1'}"
         with (
             closing(sqlite3.connect(address, uri=True)) as held,
@@ -156,7 +156,8 @@ def copied_database(db: str, place: Path) -> str:
         ):
             held.backup(target)
     except sqlite3.Error:
-        # A writer died in the middle of a transaction. Its journal undoes the transaction in the copy.
+        # A writer died in the middle of a transaction. Its journal undoes the transaction in the
+        # copy.
         for name in (source, *beside):
             if name.is_file():
                 shutil.copyfile(name, place / f"arena.db{str(name).removeprefix(str(source))}")
@@ -187,7 +188,7 @@ def copied_database(db: str, place: Path) -> str:
 
 def operators_choice(season: Season) -> str:
     """Return a sentence on the operator's choices: every setting that differs from its default, and
-    labels.
+    all labels.
     """
     plain = Season(
         id=season.id,
@@ -218,10 +219,10 @@ def operators_choice(season: Season) -> str:
 
 def _other_pages(store: Store, folder: Path) -> Iterator[str]:
     """Render every page again from the journal. Yields the files that differ, are missing, or do
-    not belong.
+    not belong to the site.
 
-    Line ends are not compared, because git changes them. Files that desktops leave are ignored. The
-    arena's own server writes no pages in other languages than English.
+    Line ends are not compared, because git changes them. Files created by desktops are ignored. The
+    arena's own server writes its pages only in English.
     """
     languages = LANGUAGES if (folder / "zh").exists() else LANGUAGES[:1]
     made = [render_front(store, languages=languages)]
@@ -306,7 +307,7 @@ class _Season:
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
 
     def _spec(self) -> Season | None:
-        """Return the amended season. Returns None if the spec or an amendment cannot be read."""
+        """Return the amended season, or None if the spec or an amendment cannot be read."""
         part = "season"
         try:
             season = msgspec.json.decode(self._row.spec, type=Season)
@@ -372,7 +373,7 @@ class _Season:
     # -- played again --------------------------------------------------------------------------------------------
 
     def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
-        """Play the season again from its data into a new journal, as far as it was played. Compares
+        """Replay the season from its data into a new journal, up to its newest event, and compare
         row by row.
         """
         try:
@@ -431,7 +432,7 @@ class _Season:
     # -- played again from its journal -----------------------------------------------------------
 
     def _play_journal(self, season: Season, evidence: Evidence) -> None:
-        """Play the events of the journal again on its prices. Compares row by row."""
+        """Replay the events of the journal on its prices, and compare row by row."""
         spec = msgspec.json.decode(self._row.spec, type=Season)
         created = self._row.created_at
         self.notes.append(f"{season.id} was created at {created}, as recorded")
@@ -523,7 +524,7 @@ def _journal(db: Connection, season: Season) -> _Journal:
         ends, kinds = (
             len(picked) - len(order[1:]),
             len(picked),
-        )  # a row: its key, what is kept, its order
+        )  # a row: its key, the compared columns, its order
         for row in db.execute(query).all():
             place, own = tuple(row[: len(key)]), tuple(row[len(key) : ends])
             if table is t.memories:
@@ -558,8 +559,10 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "held_bars": (("asset", "session"), (), ()),
     "skipped_sessions": (("asset", "session"), (), ()),
 }
-"""By table: what names a row beside the slot it belongs to, which columns no journal decides, and the column of
-its order with those within which the order is compared."""
+"""For each table: the columns that identify a row within its slot, the columns that are not
+compared, and the column of the rows' order followed by the columns within which the order is
+compared.
+"""
 
 _ROUNDS = (t.rounds, t.skipped)
 _CLAIMS: dict[str, tuple[Table, ...]] = {
@@ -574,7 +577,7 @@ _CLAIMS: dict[str, tuple[Table, ...]] = {
 def _under_way(
     here: _Journal, there: _Journal, dues: dict[tuple[str, str], Instant], until: Instant
 ) -> set[Place]:
-    """Return the newest rounds of each asset that are not as far as in the replay."""
+    """Return the newest rounds of each asset that are less advanced than in the replay."""
     mine, at = here.rows[t.rounds.name], _kept(t.rounds).index("phase")
     newest: dict[str, str] = {}
     for asset, session in mine:
@@ -595,10 +598,15 @@ def _under_way(
 def _differences(
     tables: tuple[Table, ...], here: _Journal, there: _Journal, open_: set[Place]
 ) -> Found:
-    """Yield where rows differ from the replay. Rounds in ``open_`` may be under way."""
+    """Yield the differences between rows and the replay. Rounds in ``open_`` may still be in
+    progress.
+    """
     for table in tables:
         found, again = here.rows[table.name], there.rows[table.name]
-        names = (*_kept(table), "place")  # of a row among its kind, where there is an order
+        names = (
+            *_kept(table),
+            "place",
+        )  # the position of a row in its order, for tables with an order
         for place in {**again, **found}:
             given, wanted = found.get(place), again.get(place)
             if given == wanted or (table is t.events and place[0] in ("review", "amended")):
@@ -686,7 +694,7 @@ def _restated(here: _Journal, there: _Journal, season: Season) -> Found:
     both journals.
 
     The replay uses the newest prices from the beginning. The newest line of a decision must agree
-    with the replay. Every line must begin with the value that the line before it left.
+    with the replay. Every line must begin with the final value of the previous line.
     """
     again = _lines(there, season)
     for account, lines in sorted(_lines(here, season).items()):
@@ -715,13 +723,14 @@ def _restated_account(where: str, lines: list[_Line], made: list[_Line]) -> Foun
         number, row = newest[decision].number, newest[decision].row
         what = " ".join(map(str, decision))
         if number > 1:
-            # A correction says what the newest prices say of the decision, and of the account before it.
+            # A correction must match the decision's return, and the account before it, on the
+            # newest prices.
             then = (row.restated_before, row.fee, row.exposure_before, row.exposure)
             now = (booking.nav_before, booking.fee, booking.exposure_before, booking.exposure)
             pairs = zip(then, now, strict=True)
             restated = all(_close(old or 0.0, new or 0.0) for old, new in pairs)
         elif booking.exposure is not None and row.kind == "settled":
-            # It was never corrected, so the account before it must still be what the prices say.
+            # It was never corrected, so the account before it must still match the prices.
             restated = _close(row.nav_before, booking.nav_before)
         else:
             restated = True

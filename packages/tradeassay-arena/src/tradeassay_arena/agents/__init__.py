@@ -1,5 +1,6 @@
-"""The agents of entries: a deliberation with a model, a rule, or an outside agent. Each answers
-with a choice.
+"""The agents of entries: a deliberation with a model, a rule, or an outside agent.
+
+Every agent answers with an :class:`AgentChoice`.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ from tradeassay_bench.core.arena import Action, AgentChoice, Deliberation, Packe
 from tradeassay_bench.llm import Model, ModelParams, parse_name
 
 OUTSIDE = ("http", "subprocess", "python", "mcp")
-"""Architectures that decide outside this process. The caller that starts the season supplies their agents."""
+"""Architectures that decide outside this process. The caller that starts the season supplies their
+agents.
+"""
 
 T = TypeVar("T")
 ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
-"""Opens a model by its name, for example from recorded answers."""
+"""Opens a model by name, for example from recorded answers."""
 
 
 class InsideAgent(Protocol):
-    """An agent that thinks with a model: a generator of questions that the arena drives and
-    records.
+    """An agent that deliberates with a model.
 
-    The dialogue of a decision depends only on its arguments and the answers.
+    Its dialogue is a generator of questions. The arena sends and records each question. The
+    dialogue of a decision depends only on its arguments and the answers.
     """
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation: ...
@@ -36,7 +39,8 @@ class InsideAgent(Protocol):
 
 @runtime_checkable
 class OutsideAgent(Protocol):
-    """An agent that decides by itself, over HTTP, a pipe or in Python. Nothing it sends is trusted.
+    """An agent that decides outside the arena: over HTTP, over a pipe or in Python. Nothing it
+    sends is trusted.
 
     Every failure is a choice with status ``failed``, never an exception.
     """
@@ -46,10 +50,11 @@ class OutsideAgent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntryAgent:
-    """The agent of an entry and the model it asks (None for rules and outside agents).
+    """The agent of an entry and its model (None for rules and outside agents).
 
-    ``each_call``: answers are written one by one, because asking again would cost money or give
-    another answer. ``recorded``: answers are recorded, so there is no waiting and no time-out.
+    ``each_call``: every answer is written as soon as it arrives, because a second request would
+    cost money or return a different answer. ``recorded``: answers come from a recording, so there
+    are no waits and no time-outs.
     """
 
     agent: InsideAgent | OutsideAgent
@@ -59,7 +64,7 @@ class EntryAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same decision can be made again for free, so that writing it can wait."""
+        """Whether the same decision can be made again for free. Writing it can then be postponed."""
         return not isinstance(self.agent, OutsideAgent) and (
             self.model is None or not self.each_call
         )
@@ -97,11 +102,12 @@ async def entry_agents(
     opener: ModelOpener,
     recorded: bool,
 ) -> AsyncIterator[dict[str, EntryAgent]]:
-    """Open every model once and make the agent of every entry. Leaving the block closes the models.
+    """Open every model once and yield the agent of every entry, by id. Leaving the block closes the
+    models.
 
-    ``recorded``: ``opener`` opens recorded models, and asking them again is free. Raises
-    :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an
-    outside entry without an agent.
+    ``recorded``: ``opener`` opens recorded models, which answer for free. Raises :class:`UserError`
+    for an unknown architecture or rule, an architecture without a model, or an outside entry
+    without an agent.
     """
     params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
@@ -113,7 +119,8 @@ async def entry_agents(
                 continue
             if entry.model not in models:
                 models[entry.model] = await stack.enter_async_context(opener(entry.model, params))
-            # A scripted or recorded model repeats its answers for free, so they need not be written one by one.
+            # A scripted or recorded model repeats its answers for free, so they need not be written
+            # one by one.
             paid = not recorded and parse_name(entry.model).route != "scripted"
             found[entry.id] = EntryAgent(
                 made, models[entry.model], each_call=paid, recorded=recorded
@@ -122,7 +129,7 @@ async def entry_agents(
 
 
 def season_params(season: Season) -> ModelParams:
-    """Return the parameters of every question of a season."""
+    """Return the model parameters that all questions of a season share."""
     return ModelParams(
         temperature=season.temperature,
         max_tokens=season.max_tokens,
@@ -131,15 +138,16 @@ def season_params(season: Season) -> ModelParams:
 
 
 def check_entries(season: Season, outside: Collection[str] = ()) -> None:
-    """Raise the errors of :func:`entry_agents` without opening a model. ``outside`` are ids with an
-    agent.
+    """Raise the errors of :func:`entry_agents` without opening a model.
+
+    ``outside`` contains the ids of outside entries that have an agent.
     """
     for entry in season.all_entries:
         _made(season, entry, dict.fromkeys(outside, ConstantAction("HOLD")))
 
 
 def _made(season: Season, entry: Entry, outside: Mapping[str, T]) -> InsideAgent | T:
-    """Return the agent of an entry: a rule, an architecture for its model, or the agent given in
+    """Return the agent of an entry: a rule, an architecture for its model, or its agent in
     ``outside``.
     """
     kind = entry.architecture

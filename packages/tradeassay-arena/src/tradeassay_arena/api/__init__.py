@@ -1,1 +1,1 @@
-"""How agents from outside take part: registration, tokens, limits, and the HTTP and MCP interfaces."""
+"""Participation of outside agents: registration, tokens, limits, and the HTTP and MCP interfaces."""

@@ -1,9 +1,9 @@
-"""The arena's API for outside agents: everything an agent may do, over HTTP as well as MCP.
+"""The arena's API for outside agents, shared by HTTP and MCP.
 
 All state is in the arena's database, so one process may answer agents while another plays rounds.
-An agent sees only its own packet and its own past. Nothing here returns another entry's rows.
+An agent sees only its own packet and its own past. No method returns another entry's rows.
 
-A token is 256 random bits and is shown once. Only a salted hash is kept. Slow hashes protect
+A token is 256 random bits and is shown once. Only a salted hash is stored. Slow hashes protect
 passwords that people choose. A random token cannot be guessed, so a fast hash is as safe, and wrong
 tokens cannot keep the server busy.
 """
@@ -63,7 +63,9 @@ class RegisteredAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision that waits for an agent, with its packet and the hash that the answer must repeat."""
+    """A decision that is waiting for an agent: its packet, and the hash that the answer must
+    repeat.
+    """
 
     slot: int
     packet_sha256: str
@@ -120,7 +122,7 @@ class Applicant(msgspec.Struct, frozen=True, kw_only=True):
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's registration and decisions.
 
-    ``note`` says why its season has no ranks, or that decisions are made at the price of their
+    ``note`` states why the season has no ranks, or that decisions are made at the price of their
     fill.
     """
 
@@ -147,7 +149,7 @@ FRESH_S = 2.0
 """How long a season stays cached, in seconds."""
 
 MOST = 500
-"""The most lines of its past that an agent gets at once."""
+"""The most rows of its past that an agent receives at once."""
 
 _TOKEN = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 # Statements are built once, because building one takes longer than running it.
@@ -168,7 +170,7 @@ _WAITING = _UNANSWERED.where(
     t.decisions.c.season == bindparam("season"), t.decisions.c.entry.in_(_SOME)
 )
 _WAITING = _WAITING.order_by(t.rounds.c.decision_time, t.decisions.c.id)
-# The table and not the view of slots: PostgreSQL cannot lock rows of an outer join.
+# Query the table, not the view of slots: PostgreSQL cannot lock rows of an outer join.
 _OPEN_OF = select(*_PLACE).where(t.decisions.c.id.in_(_SOME), t.decisions.c.status == "open")
 _OPEN_OF = _OPEN_OF.order_by(t.decisions.c.id)
 _ANSWERED = select(t.door_offers.c.slot).where(t.door_offers.c.slot.in_(_SOME))
@@ -189,7 +191,7 @@ def _digest(secret: str, salt: bytes) -> bytes:
 
 
 def _new_token() -> tuple[str, dict[str, Any]]:
-    """Return a new token for its owner, and the columns that are stored instead of it."""
+    """Return a new token, and the columns that are stored instead of the token."""
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     return f"ta-{id}-{secret}", {"id": id, "salt": salt, "digest": _digest(secret, salt)}
 
@@ -200,10 +202,9 @@ def _fits(token: re.Match[str], row: Any) -> bool:
 
 
 class AgentApi:
-    """Registration and everything that needs it, over one database. Methods may be called from any
-    thread.
+    """Registration, decisions and history of outside agents, over one database. Thread-safe.
 
-    ``clock`` is the clock of the rounds, so that a wrong wall clock rejects no answer.
+    ``clock`` is the clock of the rounds, so a wrong wall clock rejects no answer.
     """
 
     def __init__(self, store: Store, clock: Clock | None = None) -> None:
@@ -216,7 +217,7 @@ class AgentApi:
         self._told: dict[tuple[str, str, str], tuple[float, dict[str, tuple[Packet, str]]]] = {}
         self._lock = Lock()
         self.last_move = float("-inf")  # the last time a packet was sent or an answer accepted
-        self.closing = Event()  # set when the process stops, so that no request waits any longer
+        self.closing = Event()  # set when the process stops, so that waiting requests end
 
     # -- registration --------------------------------------------------------------------------------------------
 
@@ -224,7 +225,7 @@ class AgentApi:
         """Register an outside entry and return its token, which is never shown again.
 
         Raises :class:`UserError` for an unknown season or entry, an entry that decides inside the
-        arena, a registered entry, and an invalid address.
+        arena, an entry that is already registered, or an invalid address.
         """
         found = self._season(season, entry).entry(entry)
         if found.architecture not in OUTSIDE:
@@ -245,8 +246,9 @@ class AgentApi:
         return token
 
     def renew(self, season: str, entry: str) -> str:
-        """Give an entry a new token. The old token stops working at once. Raises :class:`UserError`
-        without a registration.
+        """Return a new token for an entry. The old token stops working at once.
+
+        Raises :class:`UserError` if the entry is not registered.
         """
         token, kept = _new_token()
         with self.store.change() as db:
@@ -256,7 +258,7 @@ class AgentApi:
         return token
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
-        """Revoke an entry's token. Returns False if it had none."""
+        """Revoke an entry's token. Returns False if the entry had no token."""
         mine = update(t.door_agents).filter_by(season=season, entry=entry, revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount == 1
@@ -270,7 +272,7 @@ class AgentApi:
         return self.agents_of((token,))[0]
 
     def agents_of(self, tokens: Sequence[str]) -> list[RegisteredAgent | None]:
-        """Return the agent of each token, or None."""
+        """Return the agent of each token, or None for an unknown token."""
         parts = [_TOKEN.fullmatch(token) for token in tokens]
         found = {
             row.id: row for row in self.store.rows(_WHO, {"some": list({p[1] for p in parts if p})})
@@ -286,9 +288,9 @@ class AgentApi:
     def apply(
         self, season: str, entry: str, *, label: str, contact: str, address: str | None, now: str
     ) -> str:
-        """Apply for an entry and return its token, which is valid once an operator has approved.
+        """Apply for an entry and return its token, which becomes valid when an operator approves.
 
-        Raises :class:`UserError` for a name that is taken, and if too many applicants wait.
+        Raises :class:`UserError` if the name is taken or too many applicants are waiting.
         """
         if any(one.id == entry for one in self._season(season).all_entries):
             raise UserError(f"'{entry}' is taken", hint="choose another name")
@@ -320,7 +322,9 @@ class AgentApi:
         return tuple(read_row(Applicant, row) for row in self.store.rows(query))
 
     def applicant(self, season: str, entry: str) -> Applicant:
-        """Return a waiting applicant. Raises :class:`UserError` if there is none of that name."""
+        """Return a waiting applicant. Raises :class:`UserError` if no applicant of that name is
+        waiting.
+        """
         waiting = {one.entry: one for one in self.applicants(season) if one.status == "waiting"}
         if entry not in waiting:
             hint = f"waiting: {', '.join(waiting) or 'none'}"
@@ -328,7 +332,9 @@ class AgentApi:
         return waiting[entry]
 
     def judge(self, season: str, entry: str, *, approve: bool, now: str) -> None:
-        """Approve or decline an applicant. Raises :class:`UserError` if none of that name waits."""
+        """Approve or decline an applicant. Raises :class:`UserError` if no applicant of that name
+        is waiting.
+        """
         self.applicant(season, entry)
         kept = ("id", "season", "entry", "address", "salt", "digest")
         with self.store.change() as db:
@@ -343,7 +349,9 @@ class AgentApi:
             db.execute(update(t.door_applicants).filter_by(id=row.id).values(status=word))
 
     def status(self, token: str) -> AgentStatus | None:
-        """Return the state of a token's owner, valid or not. Returns None for an unknown token."""
+        """Return the state of a token's owner, even if the token is not valid. Returns None for an
+        unknown token.
+        """
         part = _TOKEN.fullmatch(token)
         if part is None:
             return None
@@ -394,7 +402,7 @@ class AgentApi:
         return token
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
-        """Revoke a key. Returns False if there was none."""
+        """Revoke a key. Returns False if there was no key."""
         mine = update(t.door_keys).filter_by(kind=kind, name=name[:64], revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount > 0
@@ -417,12 +425,12 @@ class AgentApi:
         return next((str(row.name) for row in found if _fits(part, row)), None)
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
-        """Add to this minute's counts and return them, over all processes. Older minutes are
+        """Add to this minute's counts and return the totals over all processes. Older minutes are
         deleted.
         """
         if not added:
             return {}
-        # Sorted, because two processes that wait for each other's rows would wait for ever.
+        # Sorted, because two processes that lock the same rows in different orders would deadlock.
         made = [
             {"key": key[:80], "minute": minute, "count": number}
             for key, number in sorted(added.items())
@@ -443,11 +451,11 @@ class AgentApi:
     # -- deciding ------------------------------------------------------------------------------------------------
 
     def waiting(self, agent: RegisteredAgent) -> Notification | None:
-        """Return the oldest decision still waiting for an agent's answer, or None."""
+        """Return the agent's oldest unanswered decision, or None."""
         return self.all_waiting((agent,))[0]
 
     def all_waiting(self, asked: Sequence[RegisteredAgent]) -> list[Notification | None]:
-        """Return for each of several agents the oldest decision still waiting for its answer, or None."""
+        """Return the oldest unanswered decision of each given agent, or None."""
         first: dict[tuple[str, str], Any] = {}
         for season in {agent.season for agent in asked}:
             some = list({agent.entry for agent in asked if agent.season == season})
@@ -466,24 +474,22 @@ class AgentApi:
 
     @property
     def busy(self) -> bool:
-        """Whether agents are deciding at this moment, so that other work should wait."""
+        """Whether agents are deciding now. Other work should then wait."""
         return time.monotonic() - self.last_move < 0.75
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Accept an agent's answer for one of its open slots.
 
-        Raises :class:`Rejected`: 404 if the slot is not this agent's. 409 if the request was seen
-        before, the slot is closed or answered, or the packet's hash is not this slot's. 422 for an
-        invalid answer or nonce.
+        Raises :class:`Rejected` with status 404 for another agent's slot. The status is 409 if the
+        request was seen before, the slot is closed or answered, or the packet's hash does not match
+        the slot. It is 422 for an invalid answer or nonce.
         """
         (refused,) = self.submit_all(((agent, nonce, offer),))
         if refused is not None:
             raise refused
 
     def submit_all(self, made: Sequence[Offered]) -> list[Rejected | None]:
-        """Accept several answers in one transaction. Returns for each the reason of its rejection,
-        or None.
-        """
+        """Accept several answers in one transaction. Returns a rejection or None for each answer."""
         self.last_move = time.monotonic()
         refused: list[Rejected | None] = [None] * len(made)
         sent = {offer.slot: self.sent.get(offer.slot) for _, _, offer in made}
@@ -531,7 +537,7 @@ class AgentApi:
                 if written:
                     db.execute(insert(t.door_nonces), used)
                     db.execute(insert(t.door_offers), written)
-        except IntegrityError as error:  # another process was first with one of them
+        except IntegrityError as error:  # another process was first with one of these requests
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
             again = Rejected(409, "this request was received before")
@@ -540,7 +546,8 @@ class AgentApi:
         return refused
 
     def _accepted(self, agent: RegisteredAgent, nonce: str, offer: Offer, row: Any) -> str:
-        """Return an answer as it is stored. Raises :class:`Rejected` if it does not fit its slot.
+        """Return an answer in its stored form. Raises :class:`Rejected` if it does not match its
+        slot.
 
         ``row`` is the slot, or None if it does not exist.
         """
@@ -559,14 +566,16 @@ class AgentApi:
             raise Rejected(409, "packet_sha256 is not that of this slot's packet")
         spec = self._season(row.season)
         closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
-        if is_live(spec) and self.clock.now() > closes:  # even if no worker is running to close it
+        if (
+            is_live(spec) and self.clock.now() > closes
+        ):  # check the time too: there may be no worker that closes the slot
             raise Rejected(409, "this slot is closed: its time to decide is over")
         return msgspec.json.encode(choice).decode()
 
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return the answers for slots that are still open, by entry, asset and session.
 
-        The process that plays the rounds takes them.
+        The process that plays the rounds reads them.
         """
         found = self.store.rows(_OPEN_OFFERS, {"season": season})
         return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
@@ -594,7 +603,9 @@ class AgentApi:
     def rewards(
         self, agent: RegisteredAgent, after: int = 0, most: int = MOST
     ) -> tuple[OwnReward, ...]:
-        """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
+        """Return the agent's own lines of the reward log whose slot is greater than ``after``,
+        oldest first.
+        """
         query = select(t.rewards, t.slots.c.action).join(t.slots, t.slots.c.id == t.rewards.c.slot)
         mine = (
             t.rewards.c.season == agent.season,
@@ -610,7 +621,7 @@ class AgentApi:
         return self.clock.now() / SECOND
 
     def _season(self, id: str, entry: str = BASELINE) -> Season:
-        """Return the amended season. Uses the cached season for a moment, unless it lacks
+        """Return the amended season. A cached season is used for a few seconds, unless it lacks
         ``entry``.
         """
         known, now = self._seasons.get(id), self._now()
@@ -629,8 +640,8 @@ class AgentApi:
     def _packet(self, place: Place) -> tuple[Packet, str]:
         """Return an entry's packet in a round, and its hash.
 
-        All agents come when a round opens, so the first request makes the packets of all entries.
-        They are cached for a moment.
+        All agents send requests when a round opens, so the first request builds and caches the
+        packets of all entries.
         """
         season, entry, *_ = place
         spec, now, of = self._season(season, entry), self._now(), (season, *place[2:])
@@ -652,9 +663,9 @@ def _place(row: Any) -> Place:
 
 
 def change_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
-    """Give the operator or an expert a new key, or revoke the present one. Returns the new key.
+    """Create a key for the operator or an expert, or revoke the present key. Returns the new key.
 
-    Raises :class:`UserError` without a database, and if there is no key to revoke.
+    Raises :class:`UserError` if there is no database, or no key to revoke.
     """
     with opened_store(db, existing_engine) as store:
         api = AgentApi(store)
@@ -673,7 +684,7 @@ MAX_WAIT_S = 25.0
 
 
 class RequestBatcher:
-    """Asks the database for many agents together, because each would ask the same."""
+    """Combines the database queries of many agents, because they would all be the same."""
 
     def __init__(self, api: AgentApi) -> None:
         self.api = api
@@ -690,9 +701,9 @@ class RequestBatcher:
             raise refused
 
     async def packet(self, agent: RegisteredAgent, wait: float) -> Notification | None:
-        """Return the decision that waits for an agent. Waits up to ``wait`` seconds for one."""
+        """Return the decision that is waiting for an agent. Waits up to ``wait`` seconds."""
         loop = asyncio.get_running_loop()
-        # If too many requests wait already, answer at once.
+        # If too many requests are waiting already, answer at once.
         until = loop.time() + (min(wait, MAX_WAIT_S) if self._waits < 200 else 0.0)
         self._waits += 1
         try:
@@ -713,7 +724,7 @@ class RequestBatcher:
             self._waits -= 1
 
     async def _look(self) -> frozenset[tuple[str, str]]:
-        """Return, after a moment, the season and entry of every open decision."""
+        """Return the season and entry of every open decision, after a short pause."""
         await asyncio.sleep(0.25)
         rows = await run_in_threadpool(self.api.store.rows, _UNANSWERED)
         return frozenset((row.season, row.entry) for row in rows)

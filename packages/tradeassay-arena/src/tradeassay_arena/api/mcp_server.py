@@ -1,7 +1,9 @@
-"""Entries of the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[serve]``.
+"""Entries of the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs
+``[serve]``.
 
-Served over streamable HTTP with the agent's token in every request. Each request identifies its caller anew, so a
-token can reach no entry but its own, whatever session it claims to be part of."""
+The server uses streamable HTTP, and every request carries the agent's token. Each request is
+authenticated separately, so a token reaches only its own entry, whatever session it names.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 
 
 class ArenaSession:
-    """What one agent can do. It keeps no state: every call reads the database."""
+    """The tools of one agent. It keeps no state: every call reads the database."""
 
     def __init__(self, requests: RequestBatcher, agent: RegisteredAgent) -> None:
         self._requests, self._agent = requests, agent
@@ -110,7 +112,7 @@ class ArenaSession:
         return TOOLS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
-        """Answer one call; a refusal says why."""
+        """Run one tool and return its reply. A rejected call returns the reason."""
         try:
             if name == "submit_action":
                 given = msgspec.convert(arguments, SubmittedAction)
@@ -160,10 +162,12 @@ def mcp_app(
 ) -> McpApp:
     """Return an application that serves the arena's entries over streamable HTTP at ``/mcp``.
 
-    ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
-    port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
-    server. With any other ``host`` than a local one, no name is refused. Run it by itself, or within
-    :meth:`McpApp.running` where it is a part of another application."""
+    ``host`` is the address to listen on. ``hosts`` are further names that clients use, for example
+    a proxy's (with a port, or ``:*`` for any port). With ``hosts``, a request for any other name is
+    refused, so web pages cannot reach a local server. Without ``hosts``, the check depends on
+    ``host``: only a local ``host`` refuses other names. Run the application alone, or inside
+    :meth:`McpApp.running` as part of another application.
+    """
     from mcp.server.transport_security import TransportSecuritySettings
 
     limits, security = limits or RequestLimits(), None
@@ -195,7 +199,9 @@ def mcp_app(
 def serve_entries(
     db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str]
 ) -> None:
-    """Serve the entries of an arena's database until the process is told to stop. Raises :class:`UserError`."""
+    """Serve the entries of an arena's database until the process is stopped. Raises
+    :class:`UserError`.
+    """
     import uvicorn
 
     with opened_season(db, opened=existing_engine) as (store, _):
@@ -207,13 +213,15 @@ def serve_entries(
 
 
 class McpApp:
-    """Lets only agents with a token through to the MCP server, and not too often."""
+    """Checks the token and the rate of every request before it reaches the MCP server."""
 
     def __init__(self, app: Starlette, gate: RequestGate) -> None:
         self._app, self._gate = app, gate
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return what keeps the MCP server running as a part of another application; it can be entered once."""
+        """Return a context that runs the MCP server as part of another application. Enter it only
+        once.
+        """
         return self._app.router.lifespan_context(self._app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

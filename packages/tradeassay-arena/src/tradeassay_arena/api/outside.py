@@ -1,5 +1,5 @@
-"""Agents of entries that decide outside the arena: agents that are called, and agents that fetch
-their packet.
+"""Agents of entries that decide outside the arena: agents that the arena calls, and agents that
+fetch their packets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Place = tuple[str, str, str]
 
 
 class OfferWatch:
-    """Waits for answers that came in through the API, with one query for all agents."""
+    """Waits for answers that arrive through the API, with one query for all agents."""
 
     def __init__(self, api: AgentApi, *, poll_s: float = 0.1) -> None:
         self._api, self._poll_s = api, poll_s
@@ -40,11 +40,11 @@ class OfferWatch:
             found = {season: api.registered(season) for season in dict.fromkeys(seasons)}
             return [found[season] for season in seasons]
 
-        # Registrations of a season: one query for all agents that ask at once.
+        # Registrations of a season: one query for all agents that decide at once.
         self.registered = Batcher(registered)
 
     async def wait(self, season: str, place: Place) -> AgentChoice:
-        """Return the answer for a place as soon as it is there."""
+        """Return the answer for an entry, asset and session as soon as it has arrived."""
         future: asyncio.Future[AgentChoice] = asyncio.get_running_loop().create_future()
         self._waited[season, place] = future
         if self._looking is None or self._looking.done():
@@ -81,8 +81,8 @@ class PollingAgent:
 
 
 class RemoteAgent:
-    """An entry whose registration is looked up at every decision, so that a new one counts from the
-    next decision on.
+    """An outside entry. Its registration is looked up at every decision, so a new one applies from
+    the next decision.
 
     An agent with an address is called there. Any other agent fetches its packets.
     """
@@ -118,14 +118,17 @@ async def outside_agents(
     objects: Mapping[str, Decides] | None = None,
     allow: Sequence[Network] = (),
 ) -> AsyncIterator[dict[str, OutsideAgent]]:
-    """Make an agent for every entry of a season that decides outside; leaving the block ends their processes.
+    """Yield an agent for every entry of a season that decides outside. Leaving the block ends their
+    processes.
 
-    - ``http``: asked at the address it was registered with, or at ``params.url``; without either as ``mcp``;
-    - ``mcp``: fetches its packets itself;
-    - ``subprocess``: ``params.command``, split as a shell would;
-    - ``python``: the object given for it in ``objects``, or the class named by ``params.class``.
+    - ``http``: called at its registered address, or at ``params.url``. Without either it works as
+      ``mcp``.
+    - ``mcp``: fetches its packets.
+    - ``subprocess``: runs ``params.command``, split as a shell would.
+    - ``python``: the entry's object in ``objects``, or the class named by ``params.class``.
 
-    Raises :class:`UserError` for an entry without what it needs."""
+    Raises :class:`UserError` for an entry with a missing setting.
+    """
     watch, limit = OfferWatch(api), float(season.timeout_s)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
@@ -141,7 +144,9 @@ async def outside_agents(
             else:
                 given_url = str(entry.params.get("url", ""))
                 if given_url:
-                    _asked(entry, given_url, limit, allow)  # raises now if the address is invalid
+                    _asked(
+                        entry, given_url, limit, allow
+                    )  # raises an error now if the address is invalid
                 found[entry.id] = RemoteAgent(season, entry, watch, allow=allow)
         yield found
 

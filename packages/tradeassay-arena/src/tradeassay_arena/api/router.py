@@ -1,5 +1,5 @@
-"""The HTTP interface for agents: fetch a packet, post a choice. Every answer is JSON, and a refusal
-has a reason.
+"""The HTTP interface for agents: fetch a packet, post a choice. Every answer is JSON, and every
+rejection states a reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tradeassay_bench.core.time import MINUTE, SECOND, iso
 
 
 def listen(host: str, port: int) -> socket:
-    """Bind the address before anything is played. Raises :class:`UserError` if it is in use."""
+    """Bind the address before the season starts. Raises :class:`UserError` if it is in use."""
     try:
         return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
     except OSError as error:
@@ -50,8 +50,9 @@ def listen(host: str, port: int) -> socket:
 class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests the API accepts in a minute, over all processes.
 
-    ``per_minute`` is the limit of each agent, ``strangers`` that of each address that sends wrong tokens or keys.
-    ``body`` is the largest size of a request, in bytes."""
+    ``per_minute`` is the limit of each agent. ``strangers`` is the limit of each address that sends
+    wrong tokens or keys. ``body`` is the largest size of a request, in bytes.
+    """
 
     per_minute: int = 150
     strangers: int = 30
@@ -86,7 +87,7 @@ class Application(Registration, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer was accepted. It counts unless the round's time was over first."""
+    """The answer was accepted. It counts unless the round had already ended."""
 
     slot: int
     accepted: bool = True
@@ -113,7 +114,7 @@ class Rewards(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpertVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An expert's verdict: the key, and whether the shown text is a true and fair account of the
+    """An expert's verdict: the expert's key, and whether the text is a true and fair account of the
     source.
     """
 
@@ -135,7 +136,7 @@ TYPES: tuple[Any, ...] = (
     ),
     *(AgentStatus, NewToken, ExpertVerdict, ItemReview),
 )
-"""The structs that are sent and received, for OpenAPI."""
+"""The request and response structs, for OpenAPI."""
 
 _PROBLEM = {
     "type": "object",
@@ -157,8 +158,8 @@ _WHY = {
 class SharedCounts:
     """Requests per key in this minute, over all processes that share a database.
 
-    A process counts locally and shares its counts about twice a second, so that a request needs no
-    transaction of its own. Minutes are those of the API's clock.
+    A process counts locally and shares its counts about twice a second, so a request needs no
+    transaction of its own. Minutes follow the API's clock.
     """
 
     def __init__(self, api: AgentApi, *, every_s: float = 0.5) -> None:
@@ -169,7 +170,7 @@ class SharedCounts:
         self._lock = Lock()
 
     def add(self, key: str) -> int:
-        """Count one count_request and return how many there were in this minute, as far as is known."""
+        """Count one request and return the number in this minute, as far as this process knows."""
         with self._lock:
             minute = self._api.clock.now() // MINUTE
             if minute != self._minute:
@@ -180,7 +181,7 @@ class SharedCounts:
             return self._seen.get(key, 0) + self._pending[key]
 
     def tell(self) -> None:
-        """Tell the others what was counted here, and hear from them."""
+        """Send the local counts to the database and read the totals of all processes."""
         with self._lock:
             told, minute, self._told = dict(self._pending), self._minute, time.monotonic()
             self._pending.clear()
@@ -230,8 +231,8 @@ class RequestGate:
 
 
 def bearer(request: Request) -> str:
-    """Return the token of a request. Returns an empty text without one, or with two: a proxy may
-    have checked the other.
+    """Return the token of a request. Returns an empty text if there is no token, or more than one:
+    a proxy may have checked a different one.
     """
     given = request.headers.getlist("authorization")
     kind, _, token = (given[0] if len(given) == 1 else "").partition(" ")
@@ -272,9 +273,11 @@ def _route(
     takes: Any = None,
     parameters: Sequence[Any] = (),
 ) -> Callable[[Handler], Handler]:
-    """Add an operation that returns a struct (None: 204), or raises why there is none; both become JSON.
+    """Add an operation. Its struct, or the reason of its rejection, is returned as JSON (None:
+    204).
 
-    ``answer`` is the struct and what it says; an operation that ``takes`` another is a POST."""
+    ``answer`` is the struct with its description. An operation with ``takes`` is a POST.
+    """
     type_, what = answer
 
     def shaped(kind: Any) -> dict[str, Any]:
@@ -333,8 +336,9 @@ def router(
 ) -> APIRouter:
     """Return the routes for agents.
 
-    With ``operator`` entries can be registered over HTTP by whoever has the operator's key, with ``apply`` anybody
-    may apply for an entry."""
+    With ``operator`` the holder of the operator's key can register entries over HTTP. With
+    ``apply`` anybody may apply for an entry.
+    """
     made = APIRouter(prefix="/agents", tags=["agents"])
     gate = RequestGate(api, limits or RequestLimits())
 
@@ -345,7 +349,9 @@ def router(
 
     @_route(made, "/me/status", (AgentStatus, "How you stand."), 401, 429)
     async def status(request: Request) -> AgentStatus:
-        """Say how the owner of this token stands, also before it was approved and after it was revoked."""
+        """Say how the owner of this token stands, also before it was approved and after it was
+        revoked.
+        """
         found = await run_in_threadpool(api.status, bearer(request))
         if found is None:
             await gate.stranger(request)
@@ -370,7 +376,9 @@ def router(
 
     @_route(made, "/me/packet", waits, 401, 422, 429, parameters=asks)
     async def packet(request: Request) -> Notification | None:
-        """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
+        """Return what you may know for the decision that waits for you, after up to ``wait``
+        seconds.
+        """
         text = request.query_params.get("wait", "0")
         try:
             wait = float(text)
@@ -399,7 +407,9 @@ def router(
 
         @_route(made, "/applications", waits_too, 413, 415, 422, 429, takes=Application)
         async def application(request: Request) -> NewToken:
-            """Apply for an entry. The token is valid once the operator has approved; ``/me/status`` says whether."""
+            """Apply for an entry. The token is valid once the operator has approved; ``/me/status``
+            says whether.
+            """
             await gate.stranger(request)
             asked = await read_json(request, Application, gate.limits.body)
             given = {**msgspec.structs.asdict(asked), "now": iso(api.clock.now())}
@@ -423,7 +433,9 @@ def router(
 
 
 def judging(api: AgentApi) -> APIRouter:
-    """Return the route by which experts judge published items. Only JSON is taken: no foreign page can post it."""
+    """Return the route by which experts judge published items. It accepts only JSON, so a foreign
+    page cannot post to it.
+    """
     made, gate = (
         APIRouter(prefix="/api", tags=["experts"]),
         RequestGate(api, RequestLimits(strangers=10)),
@@ -457,7 +469,7 @@ def judging(api: AgentApi) -> APIRouter:
 def refusal(
     status: int, detail: str, hint: str | None = None, headers: dict[str, str] | None = None
 ) -> Response:
-    """Return an answer that says why there is none, and what to do about it."""
+    """Return an error response with its reason and a hint."""
     return Response(
         msgspec.json.encode({"detail": detail, "hint": hint}), status, headers, "application/json"
     )

@@ -1,1 +1,1 @@
-"""Commands about a season."""
+"""Commands for seasons of the arena."""

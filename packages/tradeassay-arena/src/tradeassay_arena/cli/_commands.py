@@ -1,4 +1,4 @@
-"""Commands about a live season."""
+"""The command-line entry of the arena."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tradeassay arena``."""
+"""The command ``tradeassay arena``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def arena() -> None:
-    """Play a season of the arena and watch it: standings, decisions, information. Paper trading only."""
+    """Play a season of the arena and watch it: standings, decisions, information. Paper trading
+    only.
+    """
 
 
 def _without_password(context: click.Context, option: click.Parameter, db: str) -> str:
@@ -31,7 +33,7 @@ def _without_password(context: click.Context, option: click.Parameter, db: str) 
     )
     if given and re.match(r"[^/]+://[^/@]*:[^/@]+@", db):
         say(
-            "the password stands in the list of processes, for everybody here; set TRADEASSAY_ARENA_DB instead"
+            "other users of this machine can see the password in the list of processes; set TRADEASSAY_ARENA_DB instead"
         )
     return db
 
@@ -44,9 +46,11 @@ _db = opt.option(
     show_envvar=True,
     callback=_without_password,
 )
-_season_id = opt.option("--season=ID id", "A season's id (without it: the newest).")
+_season_id = opt.option("--season=ID id", "A season's id (default: the newest).")
 _replay = opt.option(
-    "--replay", "Play the built-in season: no key, no data.", type=click.Choice(["synthetic"])
+    "--replay",
+    "Play the built-in season. It needs no key and no data.",
+    type=click.Choice(["synthetic"]),
 )
 _season = opt.option(
     "--season file", "Play the season in this TOML file.", type=click.Path(path_type=Path)
@@ -59,7 +63,9 @@ _convention = opt.option(
     default="corrected",
 )
 _seed = opt.option("--seed", "For the built-in season.", type=opt.NATURAL, default=7)
-_allow = opt.several("--allow=NETWORK", "A private network where agents may be, e.g. 127.0.0.0/8.")
+_allow = opt.several(
+    "--allow=NETWORK", "A private network in which agents may be called, e.g. 127.0.0.0/8."
+)
 _pages = opt.option(
     "--pages=DIR",
     "Folder of the public pages (default: the database's name with .pages).",
@@ -80,13 +86,13 @@ _renamed = opt.several(
 @_seed
 @opt.option("--host", "Where to listen.", default="127.0.0.1")
 @opt.option("--port", type=click.IntRange(1, 65535), default=8000)
-@opt.several("--expert experts", "Someone who may judge news; their key is shown once.")
+@opt.several("--expert experts", "A person who may judge news; their key is shown once.")
 @opt.flag("--register", "Allow registration over HTTP; the operator's key is shown once.")
-@opt.flag("--apply", "Anybody may ask to be let in; the operator approves.")
+@opt.flag("--apply", "Let anybody apply for an entry; the operator approves.")
 @_allow
 @opt.advanced(
     "--proxy=NETWORK proxies",
-    "A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
+    "A proxy whose X-Forwarded-For header is trusted, e.g. 127.0.0.1.",
     multiple=True,
 )
 @_renamed
@@ -100,14 +106,14 @@ _renamed = opt.several(
 )
 @opt.advanced(
     "--webhook=URL",
-    "Post what begins to fail here, as JSON with a text.",
+    "Send alerts to this address, as JSON with a text.",
     default="",
     envvar="TRADEASSAY_ARENA_WEBHOOK",
     show_envvar=True,
 )
 @opt.flag(
     "--open wait",
-    "Allow registration (as --register) and begin when the first agent has registered.",
+    "Allow registration (as --register) and start when the first agent has registered.",
 )
 def serve(
     replay: str | None,
@@ -118,10 +124,10 @@ def serve(
     wait: bool,
     **served: Any,
 ) -> None:
-    """Show an arena in the browser, and play a season beside it when one is named.
+    """Show an arena in the browser. With --replay or --season, play that season as well.
 
-    Ctrl-C stops; the same command continues. Without a season the database is only shown. The pages are files in
-    a folder, which any other static server may serve as well.
+    Ctrl-C stops the arena, and the same command continues it. Without a season the database is only
+    shown. The pages are files in a folder, which any other static server may serve as well.
     """
     _need_extra()
     from tradeassay_arena.web.serving import Serving, serve
@@ -142,7 +148,7 @@ def serve(
 @_seed
 @opt.option("--until", "Stop after this day (ISO date).")
 @opt.option(
-    "--worker", "This process's name where several play one database; keep it across restarts."
+    "--worker", "Name of this process if several play one database; keep it across restarts."
 )
 @opt.option(
     "--recordings=FILE|recorded/MODEL",
@@ -167,7 +173,8 @@ def run(
     tradeassay arena run --replay synthetic
     tradeassay arena run --recordings recorded/qwen2.5-coder-1.5b --db again.db
 
-    Exits with 1 when decisions of models failed because nobody answered: no money left, no connection, no time.
+    Exits with 1 if decisions of models failed without an answer: no money left, no connection, no
+    time.
     """
     _need_extra()
     import asyncio
@@ -188,7 +195,7 @@ def run(
 
         if season is not None:
             raise UserError(
-                "a recording has its own season", hint="leave out --season and --replay"
+                "a recording contains its own season", hint="leave out --season and --replay"
             )
         opened = open_recording(find_recording(recordings, AMA))
         season, opener = recorded_season(opened), replaying(opened)
@@ -240,7 +247,8 @@ def run(
 def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wanted: Any) -> None:
     """Show the standings, with intervals and the probability of being first.
 
-    --rewards shows what an entry was told about its decisions, in a season with the rule feedback.
+    --rewards shows the rewards that an entry received for its decisions, in a season with the rule
+    feedback.
     """
     _need_extra()
     from tradeassay_arena.queries.seasons import opened_season
@@ -271,7 +279,7 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
         return
     days = f", {board.first} to {board.last}" if board.first else ""
     with opened_season(db, board.season) as (_, season):
-        names = names_of(words("en"), season)  # as its page calls them
+        names = names_of(words("en"), season)  # under the names of the season's page
     rows = []  # in the forms of the season's page
     for row in board.rows:
         spans = (("CR", row.measures["CR"]), ("excess", row.excess))
@@ -286,7 +294,7 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     for row in board.rows:
         if (
             row.rank is None and row.entry != BASELINE and row.best.reason != NO_LIVE_RANKS
-        ):  # a note of all says that
+        ):  # the note on all entries states this
             say(f"{names.get(row.entry, row.label)}: {row.best.reason}")
     missing = dict.fromkeys(
         row.excess.note for row in board.rows if row.excess.low is None and row.excess.note
@@ -310,7 +318,7 @@ _ACTIONS = {
     "key": ("revoke",),
     **dict.fromkeys(("revoke", "decline", "applicants"), ()),
 }
-"""What an operator can do, and the options that belong to it."""
+"""The operator's actions, and the options of each action."""
 
 
 @arena.command()
@@ -318,12 +326,16 @@ _ACTIONS = {
 @click.argument("what", nargs=-1)
 @_season_id
 @opt.option(
-    "--address", "register: where the agent is asked (http or https); without one it polls."
+    "--address",
+    "register: address (http or https) at which the agent is called; without an address it polls.",
 )
-@opt.flag("--renew", "register: give a new token; the old one stops working.")
-@opt.flag("--revoke", "key: revoke it instead.")
-@opt.option("--day=DAY", "The first session of what begins, the last of what ends. Default: now.")
-@opt.option("--by=NAME", "Who decides or amends. Default: operator.")
+@opt.flag("--renew", "register: create a new token; the old one stops working.")
+@opt.flag("--revoke", "key: revoke the key.")
+@opt.option(
+    "--day=DAY",
+    "First session of a change that begins, last session of one that ends. Default: now.",
+)
+@opt.option("--by=NAME", "Name of the person who decides or amends. Default: operator.")
 @_db
 @json_option
 def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: Any) -> None:
@@ -331,20 +343,21 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: 
 
     \b
     join ENTRY architecture=http       an entry joins; settings as in a season's file
-    withdraw ENTRY                     it is not asked any more; its position stays
+    withdraw ENTRY                     an entry stops deciding; its position stays
     rename ENTRY label=TEXT            another label; its id stays
     add ASSET kind=stock dataset=...   an asset is traded from now on
-    retire ASSET                       it has no more sessions; its last decision is still settled
+    retire ASSET                       an asset has no more sessions; its last decision is still
+    settled
     reopen SESSION                     play a skipped session after all, if no later one was played
-    extend DAY                         the season lasts longer
+    extend DAY                         the season lasts until DAY
     rule fee_bp=3                      a rule changes; also window_s, timeout_s, delay_s, news_days
-    register ENTRY                     let an entry decide outside; its token is printed once
+    register ENTRY                     let an entry decide outside; its token is shown once
     revoke ENTRY                       its token stops working
-    applicants                         list who asks to be let in (arena serve --apply)
+    applicants                         list the waiting applicants (arena serve --apply)
     approve ENTRY                      let an applicant join; decline ENTRY does not
-    bar                                list live bars that look wrong and hold up their rounds
+    bar                                list live bars that look wrong and delay their rounds
     bar ASSET SESSION accept|refuse    its round continues, or waits for another bar
-    key operator|expert [NAME]         give a key, shown only once; an older one stops working
+    key operator|expert [NAME]         create a key, shown only once; an older one stops working
     """
     _need_extra()
     from tradeassay_arena.queries.seasons import opened_season
@@ -353,7 +366,7 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, **given: 
 
     for name, value in given.items():
         if value and name not in ("as_json", *_ACTIONS[action]):
-            raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
+            raise click.UsageError(f"--{name} is not valid with 'amend {action}'")
     if action == "key":
         from tradeassay_arena.api.agent_api import change_key
 
@@ -523,7 +536,7 @@ def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -
 
 
 def _with_outside_entry(season: Season | None) -> Season:
-    """Return a season with an entry for an outside agent, which the built-in season does not have."""
+    """Return a season with an entry for an outside agent, which the built-in season lacks."""
     import msgspec
 
     from tradeassay_arena.agents import OUTSIDE
@@ -542,7 +555,9 @@ _T = TypeVar("_T")
 
 
 def _or_stalled(play: Callable[[], _T]) -> _T:
-    """Play; a season that cannot go on ends the process with 75, so that whatever runs it tries again later."""
+    """Call ``play``. A season that cannot continue ends the process with status 75, so that a
+    supervisor starts it again later.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     from tradeassay_arena.rounds.running import Stalled

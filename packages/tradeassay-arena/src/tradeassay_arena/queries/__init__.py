@@ -1,1 +1,3 @@
-"""Reading the arena: typed answers for pages and programs, computed once per change and never written back."""
+"""Read the arena's database: typed answers for pages and programs, computed once per change and
+never written back.
+"""

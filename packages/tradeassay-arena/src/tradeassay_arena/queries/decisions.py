@@ -1,8 +1,8 @@
 """Public views of decisions: lists, whole rounds with all details, prices, positions and events.
 
-Every function but :func:`experiences` takes ``sealed``. If an outside agent takes part, unsettled
-decisions stay out of every answer, because a competitor could act on them. Pages are files, so
-nothing may be written to them too early.
+Every function except :func:`experiences` takes ``sealed``. If an outside agent takes part,
+unsettled decisions are left out of every answer, because a competitor could act on them. Pages are
+files, so nothing may be written to them too early.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Shown = dict[str, Any]
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     """A decision in a list. ``moved`` is the asset's return afterwards, ``earned`` the entry's.
 
-    ``sealed``: the decision is not settled and others could still profit from it. So neither the
-    action nor the status is shown: a failed decision holds.
+    ``sealed``: the decision is not settled, and other agents could still profit from it. Neither
+    the action nor the status is shown then, because a failed decision means HOLD.
     """
 
     id: int
@@ -78,7 +78,8 @@ def newest_decisions(
     query = _LINES.where(slots.c.season == season.id, slots.c.status != "open")
     if entry is not None:
         query = query.where(slots.c.entry == entry)
-    # By session first: the order of an index, so that the newest are found without sorting all.
+    # By session first, which is the order of an index: the newest are found without sorting all
+    # rows.
     found = store.rows(query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit))
     return tuple(_line(row, sealed) for row in found)
 
@@ -104,8 +105,8 @@ def read_round(
 ) -> Shown | None:
     """Return a round: the common packet, and each entry's prompts, debate, decision and outcome.
 
-    Returns None while the round may not be shown. Prompts repeat each other a hundredfold. So their
-    text is kept once, line by line, in ``lines``, and a message lists its line numbers.
+    Returns None while the round may not be shown. Prompts repeat the same lines many times, so each
+    distinct line is stored once in ``lines``, and a message lists its line numbers.
     """
     with store.read() as db:
         one = select(rounds).filter_by(season=season.id, asset=asset, session=session)
@@ -203,7 +204,7 @@ def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
 
 
 def who_decides(store: Store, season: str) -> dict[str, list[str]]:
-    """Return the entries whose answers open rounds wait for, by asset. This is public."""
+    """Return, by asset, the entries that open rounds are waiting for. This is public."""
     open_ones = select(rounds.c.id).filter_by(season=season, phase="opened")
     waited = (
         select(decisions.c.asset, decisions.c.entry)
@@ -219,9 +220,9 @@ def who_decides(store: Store, season: str) -> dict[str, list[str]]:
 def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown:
     """Return an asset's newest sessions, oldest first, with the news of their packets.
 
-    Each item appears at the first session that had it. ``sessions`` are the days of all rounds that
-    may be shown. ``acts`` of a point are the entries' actions, or ``failed``, ``missed``; they are
-    empty while sealed.
+    Each item appears at its first session. ``sessions`` are the days of all rounds that may be
+    shown. ``acts`` of a point are the entries' actions, or ``failed``, ``missed``. They are empty
+    while sealed.
     """
     mine = {"season": season.id, "asset": asset}
     newest = select(*rounds.c["id", "session", "price", "stage", "phase", "packet"]).filter_by(
@@ -251,7 +252,7 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown
 
 
 class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
-    """How often an entry was right when it stated a confidence from ``low`` to ``high``, and the
+    """How often an entry was right when its confidence was between ``low`` and ``high``, and its
     mean confidence.
     """
 
@@ -262,8 +263,8 @@ class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]:
-    """Return the accuracy of stated confidences: of BUY and SELL in settled live sessions in which
-    the price moved.
+    """Return the accuracy of stated confidences. Only BUY and SELL in settled live sessions with a
+    price change are included.
     """
     columns = (*decisions.c["confidence", "action"], *rounds.c["base_price", "next_price"])
     query = select(*columns).join(rounds, rounds.c.id == decisions.c.round).order_by(decisions.c.id)
@@ -303,7 +304,7 @@ def newest_events(
 
 
 def public_event(event: SeasonEvent) -> SeasonEvent:
-    """Return an event of a sealed season without the result of decisions."""
+    """Return an event of a sealed season without the results of decisions."""
     secret = ("action", "changed", "slots")  # results of decisions
     kind, body = (
         event.kind,
@@ -372,7 +373,7 @@ def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> S
     """Return an entry's memory of every asset in readable form. Assets without a memory are left
     out.
 
-    With ``sealed`` other agents could read it, so it stays closed until the end.
+    With ``sealed`` the memory is hidden until the season ends, because other agents could read it.
     """
     found = []
     for asset in () if sealed else season.assets:
@@ -389,7 +390,7 @@ def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> S
 
 
 def _remembered(value: Any) -> list[Shown]:
-    """Return the readable parts of a memory: layered items, or a diary of own decisions."""
+    """Return the readable parts of a memory: layered items, or a diary of the entry's decisions."""
     found = []
     for name in ("items", "entries"):
         listed = value.get(name) if isinstance(value, dict) else None

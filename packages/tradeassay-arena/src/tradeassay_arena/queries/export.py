@@ -1,4 +1,4 @@
-"""Export a season from its journal, for the page of the paper."""
+"""Export a season from its journal, for the manual's page on the paper."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tradeassay_bench.papers.ama import Comparison, EntryOnAsset, EntryStyle, Se
 
 
 def export_database(db: Path) -> SeasonExport:
-    """Return the newest season of a database as its journal gives it."""
+    """Return the newest season of a database, computed from its journal."""
     with opened_season(str(db)) as (store, season):
         return export_season(SeasonSnapshot(store, season))
 
 
 def export_season(state: SeasonSnapshot) -> SeasonExport:
-    """Return a season with every entry's account, style and comparisons with printed figures."""
+    """Return a season with every entry's account, style and comparisons with published figures."""
     season = state.season
     models = [entry.model for entry in season.all_entries if entry.model]
     return SeasonExport(

@@ -34,10 +34,10 @@ Status = Literal["waiting", "live", "replay", "settling", "stalled", "stopped", 
 
 
 class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader must know before trusting a number of a season.
+    """Facts that a reader needs before trusting a season's numbers.
 
     ``sealed``: an outside agent could read these pages, so decisions appear after settlement and
-    memories stay closed. ``note`` says why there are no ranks, or that decisions are made at the
+    memories stay hidden. ``note`` states why there are no ranks, or that decisions are made at the
     price of their fill.
     """
 
@@ -49,10 +49,10 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a season is, by its journal. ``session`` is the newest opened session.
+    """The progress of a season, from its journal. ``session`` is the newest opened session.
 
     ``decided``: the last round of every asset is closed. ``skipped`` counts sessions without a
-    round, ``corrected`` prices that a vendor changed later.
+    round, ``corrected`` counts prices that a vendor changed later.
     """
 
     session: str | None
@@ -65,10 +65,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeasonState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a season by its workers' last reports.
+    """The state of a season, from its workers' last reports.
 
     ``beat`` is the time of the last report, so that a page can show "stalled" by itself.
-    ``unsettled`` counts rounds of a finished season for which no price came.
+    ``unsettled`` counts rounds of a finished season that never received a price.
     """
 
     status: Status = "waiting"
@@ -93,8 +93,8 @@ class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def season_ids(store: Store) -> tuple[str, ...]:
-    """Return the ids of all seasons, newest first by the journal, because a replay has no wall
-    time.
+    """Return the ids of all seasons, newest first. The journal decides the order, because a replay
+    has no wall time.
     """
     begun = (events.c.season == seasons.c.id) & (events.c.kind == "season")
     query = (
@@ -115,11 +115,11 @@ def read_season(store: Store, id: str) -> Season | None:
 
 @contextmanager
 def opened_store(db: str, opened: Callable[[str], Engine] = reading_engine) -> Iterator[Store]:
-    """Open an existing database for reading. ``opened`` may open it in another way.
+    """Open an existing database for reading. ``opened`` is the function that opens the engine.
 
-    Warns of an SQLite file whose contacts other users may read. Raises :class:`UserError` for a
-    missing file, a file that is not an arena's, a damaged file, and a file that changed while it
-    was read without a lock.
+    Warns about an SQLite file whose contacts other users may read. Raises :class:`UserError` for a
+    missing file, a file that is not an arena's database, a damaged file, and a file that changed
+    while it was read without a lock.
     """
     file = Path(db)
     if "://" not in db and not file.is_file():
@@ -218,7 +218,7 @@ def state_of(store: Store, season: Season) -> SeasonState:
     working = [one for one in heard if one.state in ("live", "replay")]
     stalled = [one for one in heard if one.state == "stalled"]
     ended = any(one.state == "finished" for one in heard)
-    # The last decisions may wait for their price, or for the vendor's last revision.
+    # The last decisions may be waiting for their price, or for the vendor's last revision.
     idle, left = not working and not stalled, progress.rounds - progress.settled
     if (progress.decided and (ended or (idle and not left))) or (
         ended and idle and not progress.open
@@ -271,10 +271,10 @@ def _kind(dataset: str) -> str:
 
 
 def season_rules(season: Season) -> dict[str, Any]:
-    """Return all settings that decide the standings, and their hash."""
+    """Return all settings that determine the standings, and their hash."""
     names = "first last warmup warmup_position cash window_s timeout_s news_days seed temperature max_tokens".split()
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
-    # Not all settings: those of outside agents may hold private addresses or commands.
+    # Only some settings: those of outside agents may contain private addresses or commands.
     open_ones = ("rule", "remembered", "rounds", "recall", "personas")
     assets, entries = [], []
     for asset in season.assets:

@@ -1,4 +1,6 @@
-"""A season after its newest settlement: everything its pages show, computed only from the journal."""
+"""A season after its newest settlement: the content of all its pages, computed only from the
+journal.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,9 @@ _SETTLED = ("_boards", "_charts", "behaviours", "first_day")
 
 
 class EntryTrade(msgspec.Struct, kw_only=True):
-    """A position from the session it was opened in to the session it was closed in (None: still
-    held).
+    """A position from the session of its opening to the session of its closing (None: still open).
 
-    Money is in dollars. ``result`` is the profit after the fees of both ends.
+    Money is in dollars. ``result`` is the profit after the fees of both trades.
     """
 
     asset: str
@@ -60,10 +61,10 @@ class EntryTrade(msgspec.Struct, kw_only=True):
 
 
 class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
-    """All trades of an entry in settled sessions: the newest ones, their number, fees, and the
+    """All trades of an entry in settled sessions: the newest trades, their number, fees, and the
     share with a profit.
 
-    ``value`` is the present value of its accounts, ``start`` their initial value.
+    ``value`` is the present value of the entry's accounts, ``start`` their initial value.
     """
 
     newest: tuple[EntryTrade, ...]
@@ -75,10 +76,11 @@ class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeasonSnapshot:
-    """The public view of a season, each answer computed once. ``lines`` are its settled decisions.
+    """The public view of a season. Each answer is computed once. ``lines`` are its settled
+    decisions.
 
-    Two snapshots of one journal give equal answers, so every page can be made again from the
-    journal. ``before`` is an older snapshot: if nothing was settled since, its results are reused.
+    Two snapshots of one journal give equal answers, so every page can be rebuilt from the journal.
+    ``before`` is an older snapshot. If nothing was settled since, its results are reused.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class SeasonSnapshot:
 
     @cached_property
     def holdings(self) -> dict[str, dict[str, DecisionLine]]:
-        """Open positions: entry -> asset -> the decision that took the position."""
+        """Open positions: entry -> asset -> the decision that opened the position."""
         return holdings(self.store, self.season, sealed=self.sealed)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -134,7 +136,7 @@ class SeasonSnapshot:
         return self._boards[asset]
 
     def equity(self, asset: str | None = None) -> Equity:
-        """Return the accounts over time, best at the end first and entries without a rank last.
+        """Return the accounts over time, best final value first and entries without a rank last.
 
         A live season keeps the order of its spec.
         """
@@ -177,10 +179,10 @@ class SeasonSnapshot:
         )
 
     def cited(self) -> Shown:
-        """Return the published figures beside ours: on the same asset if we have it, else on all of
-        ours.
+        """Return published figures next to our results, on the same asset if the season has it,
+        else on all its assets.
 
-        A result of ours is comparable if no reason speaks against it.
+        Our result is comparable if no reason for a difference is known.
         """
         paper, symbols = published(), {asset.symbol for asset in self.season.assets}
         data: Literal["real", "synthetic"] = "real" if self.badges.data == "real" else "synthetic"
@@ -220,7 +222,7 @@ def _equity_chart(season: Season, lines: st.Lines, unranked: Collection[str]) ->
         own = [day for day in days if day >= season.joined.get(entry, "")]
         path = np.concatenate(([1.0], np.cumprod(1.0 + st.account(found, own))))
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
-    # Beyond 500 points keep highs, lows and deepest falls.
+    # Beyond 500 points keep highs, lows and the deepest falls.
     places = kept(
         len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500
     )

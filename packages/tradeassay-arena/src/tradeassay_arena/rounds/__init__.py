@@ -1,1 +1,3 @@
-"""Rounds: who decides when, with what, and what it earns."""
+"""Rounds: which entries decide at which time, on which information, and the return of each
+decision.
+"""

@@ -1,4 +1,4 @@
-"""Decide one slot: complete the packet, ask the agent, keep every answer, and return the choice."""
+"""Decide one slot: complete the packet, ask the agent, record every answer, and return the choice."""
 
 from __future__ import annotations
 
@@ -69,16 +69,17 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
 
 @lru_cache(maxsize=512)
 def _written(request: AskModel) -> tuple[bytes, str]:
-    """Return a question as it is stored, with its hash. Several models are asked the same question.
+    """Return a question in its stored form, with its hash. Several models receive the same
+    question.
 
-    The question as data is left out: it is never sent to a model and repeats the messages.
+    The question as data is left out. It is never sent to a model and repeats the messages.
     """
     body = canonical_json(msgspec.structs.replace(request, given=msgspec.UNSET))
     return body, sha256_bytes(body)
 
 
 class _SlotRecord:
-    """Records the questions and answers of one slot; a
+    """Records the questions and answers of one slot. It is a
     :class:`~tradeassay_bench.play.episode.Recorder`.
 
     An answer that costs money or cannot be repeated is written at once, before anything depends on
@@ -137,7 +138,9 @@ class NeverAsked(TimeoutError):
 
 
 class _NoModel:
-    """Stands for the model of an entry without one. Raises :class:`DataError` if it is asked."""
+    """The placeholder for the model of an entry without a model. Raises :class:`DataError` when
+    called.
+    """
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         entry = place.episode.rpartition("/")[2]
@@ -152,10 +155,10 @@ async def run_deliberation(
     *,
     in_turn: bool,
 ) -> AgentChoice:
-    """Run a deliberation to its end. Questions that come together are asked at once, numbered in
-    their order.
+    """Run a deliberation to its end. Questions that are yielded together are asked at once, and
+    numbered in their order.
 
-    With ``in_turn`` they are asked one after another, which is cheaper if no answer takes time.
+    With ``in_turn`` they are asked one after another, which is cheaper if answers take no time.
     """
     answer, number = recorded(model, record), 0
     try:
@@ -177,8 +180,8 @@ async def run_deliberation(
                 if failed is not None:
                     raise failed
             else:
-                # Answers stay on record when time runs out. If one call raises, wait for the others:
-                # they are already paid for.
+                # Answers stay on record when time runs out. If one call raises, wait for the other
+                # calls: they are already paid for.
                 tasks = [asyncio.ensure_future(answer(one)) for one in wanted]
                 try:
                     await asyncio.gather(*tasks, return_exceptions=True)
@@ -197,11 +200,11 @@ B = TypeVar("B")
 
 
 class Batcher(Generic[A, B]):
-    """Puts calls of the same moment together into one call. Each caller gets its own result.
+    """Combines calls of the same moment into one call. Each caller receives its own result.
 
-    When a round opens, fifty agents come at once. If each asked alone, fifty threads would wait for
-    one interpreter and fifty transactions for one disk. With ``thread`` the call runs in a thread
-    of its own.
+    When a round opens, fifty agents arrive at once. Fifty separate calls would need fifty threads
+    of one interpreter and fifty transactions on one disk. With ``thread`` the call runs in a
+    separate thread.
     """
 
     def __init__(self, do: Callable[[Sequence[A]], Sequence[B]], *, thread: bool = True) -> None:
@@ -249,11 +252,10 @@ class Batcher(Generic[A, B]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotDecider:
-    """Decides slots. Time-outs, budgets and faults of agents become decisions that hold and give
-    the reason.
+    """Decides slots. Time-outs, budgets and faults of agents become HOLD decisions with a reason.
 
-    Slots that are decided in one moment are ``closed`` in one transaction: a disk needs as long for
-    one as for fifty.
+    Slots that are decided at the same moment are ``closed`` in one transaction, because a disk
+    takes as long for one slot as for fifty.
     """
 
     store: Store
@@ -262,8 +264,8 @@ class SlotDecider:
     closed: Batcher[ClosedSlot, int]
 
     async def decide(self, slot: Slot, packet: Packet, known: SlotStart) -> ClosedSlot | None:
-        """Decide one slot. A decision that cannot be repeated is written at once, any other is
-        returned to be written later.
+        """Decide one slot. A decision that cannot be repeated is written at once. Any other
+        decision is returned, and the caller writes it later.
         """
         agent = self.agents.get(slot.entry)
         record = _SlotRecord(
@@ -284,7 +286,8 @@ class SlotDecider:
                         agent.model or _NoModel(),
                     )
                     making = run_deliberation(dialogue, slot, model, record, in_turn=agent.recorded)
-                # A rule or a recording answers at once, so a timeout would cost more than the answer.
+                # A rule or a recording answers at once, so a time-out would cost more than the
+                # answer.
                 at_once = agent.repeatable and (agent.model is None or agent.recorded)
                 choice = await (
                     making if at_once else asyncio.wait_for(making, self.season.timeout_s)
@@ -320,7 +323,7 @@ def _failure(kind: str, text: str) -> AgentChoice:
 
 
 def _closed(slot: Slot, packet: Packet, record: _SlotRecord, choice: AgentChoice) -> ClosedSlot:
-    """Return a slot's decision with the answers and the cost so far, also if it failed."""
+    """Return a slot's decision with its answers and cost so far. A failed decision has them too."""
     unpriced = choice.status == "failed" and record.count and not record.answered
     return ClosedSlot(
         slot=slot,
@@ -333,7 +336,7 @@ def _closed(slot: Slot, packet: Packet, record: _SlotRecord, choice: AgentChoice
 
 
 def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
-    """Return the limit of the season's budget that a slot exceeds, as a sentence, or None."""
+    """Return a sentence on the budget limit that a slot exceeds, or None."""
     budget = season.budget
     if not budget.any:
         return None

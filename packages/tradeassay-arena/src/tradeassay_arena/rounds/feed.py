@@ -1,12 +1,12 @@
-"""The source of sessions, prices and information for rounds. Nothing later than the requested
-instant is returned.
+"""The source of sessions, prices and information for rounds. It never returns anything later than
+the requested instant.
 
 An asset whose ``dataset`` is ``live/<source>`` gets its days from that source (``live/yfinance``,
-``live/ccxt``, see ``tradeassay data get``). The vendor is asked at every decision time. Its answer
-is stored under a name of its own with its hash, then read as of that time. So a round can be
-inspected later. A vendor that has no bar yet is asked again until the time to decide is over.
+``live/ccxt``, see ``tradeassay data get``). The vendor is queried at every decision time. Its
+answer is stored under a separate name with its hash, then read as of that time, so a round can be
+inspected later. A vendor that has no bar yet is queried again until the time to decide is over.
 
-Every answer also contains past closes (:meth:`PriceFeed.closes`). That is how revisions are found.
+Every answer also contains past closes (:meth:`PriceFeed.closes`), which reveal revisions.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from tradeassay_bench.data.source import CalendarName
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A decision to be made: its time, its asset and its session. The asset's index in the season
+    """A pending decision: its time, its asset and its session. The asset's index in the season
     breaks ties.
 
-    With ``closing`` nothing is decided; the price settles the asset's last decision. With
-    ``review`` nothing is settled either; the vendor is asked once more because it may have revised
-    its last prices.
+    With ``closing`` there is no decision: the price settles the asset's last decision. With
+    ``review`` there is no settlement either: the vendor is queried once more because it may have
+    revised its last prices.
     """
 
     at: Instant
@@ -74,10 +74,10 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a feed knows about an asset at one instant.
+    """A feed's information about an asset at one instant.
 
-    ``urls`` are the addresses of news items by id. ``annual_at`` and ``quarterly_at`` are the times
-    at which the reports came out.
+    ``urls`` are the addresses of news items by id. ``annual_at`` and ``quarterly_at`` are the
+    publication times of the reports.
     """
 
     price: float
@@ -93,9 +93,10 @@ class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_operator(self) -> bool:
-        """Whether a doubtful bar can only be accepted by an operator or replaced by another bar.
+        """Whether only an operator can accept the doubtful bar.
 
-        That is so if two sources disagree, and for a jump that no market makes.
+        This is the case if two sources disagree, or for a jump that no market makes. A later look
+        does not confirm such a bar. Only a different bar can replace it.
         """
         bar = self.bar
         if bar is None or bar.second is not None or bar.previous is None:
@@ -118,7 +119,7 @@ class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
 class SnapshotFeed:
     """Facts from stored or synthetic days, read through as-of views.
 
-    ``blocking``: a request takes long, so the feed is asked in a separate thread.
+    ``blocking``: requests are slow, so the feed is queried in a separate thread.
     """
 
     blocking = False
@@ -128,9 +129,7 @@ class SnapshotFeed:
 
     @classmethod
     def open(cls, season: Season, home: Path | None = None) -> SnapshotFeed:
-        """Open every data set of a season. Raises :class:`DataError` for a symbol that a data set
-        does not have.
-        """
+        """Open every data set of a season. Raises :class:`DataError` if a data set lacks a symbol."""
         found = {
             name: load_dataset(name, home) for name in {asset.dataset for asset in season.assets}
         }
@@ -144,7 +143,7 @@ class SnapshotFeed:
         return cls(found, home)
 
     def due(self, season: Season) -> tuple[Due, ...]:
-        """Return all decisions of a season as far as the calendar is known, in order."""
+        """Return all known decisions of a season, in order."""
         found = []
         for place, asset in enumerate(season.assets):
             if asset.dataset not in self._snapshots:  # the asset was added while the season ran
@@ -160,7 +159,7 @@ class SnapshotFeed:
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        """Return what is known at an instant. Returns None if the session had no price."""
+        """Return the facts that are known at an instant, or None if the session had no price."""
         snapshot = self._snapshots[asset.dataset]
         view = _at_close(snapshot, session, at)
         if view is None or asset.symbol not in view.symbols:
@@ -168,7 +167,7 @@ class SnapshotFeed:
         closes = view.bars("close", 21)[:, view.column(asset.symbol)]
         if not is_price(closes[-1]):
             return None
-        days = view.sessions(11)  # an agent is shown ten earlier prices, as the AMA contract says
+        days = view.sessions(11)  # the AMA contract gives an agent ten earlier prices
         shown = zip(days[:-1], closes[-days.shape[0] : -1], strict=True)
         points = tuple(
             PricePoint(date=str(day), price=float(one)) for day, one in shown if is_price(one)
@@ -218,7 +217,7 @@ class SnapshotFeed:
     def comparable(
         self, asset: Asset, session: str, at: Instant, *, dividends: bool
     ) -> float | None:
-        """Return an earlier session's price in units of a share at ``at``, adjusted for splits (and
+        """Return an earlier session's price per share as of ``at``, adjusted for splits (and
         dividends).
         """
         view = self._snapshots[asset.dataset].as_of(at)
@@ -234,12 +233,12 @@ class SnapshotFeed:
         return {}  # stored days do not change
 
     def forget(self, asset: Asset) -> None:
-        """Do nothing: stored days are not asked for again."""
+        """Do nothing, because stored days are not queried again."""
 
 
 def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
-    """Return the view at the close of a session. Returns None if the session is missing or not
-    closed by ``at``.
+    """Return the view at the close of a session, or None if the session is missing or not closed by
+    ``at``.
     """
     row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
     if row >= len(snapshot.sessions) or str(snapshot.sessions[row]) != session:
@@ -249,11 +248,10 @@ def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
 
 
 def refuse_future(facts: AssetFacts, at: Instant) -> None:
-    """Raise :class:`FutureDataError` if anything came out after the decision time. This is the last
-    line of defence.
+    """Raise :class:`FutureDataError` if a fact was published after the decision time.
 
-    Instants are compared and not texts, because a fraction of a second sorts before a full second
-    as text.
+    This is the last line of defence. Instants are compared, not texts, because a fraction of a
+    second sorts before a full second as text.
     """
     stamped = [(f"news item {item.id}", item.published_at) for item in facts.news]
     stamped += [
@@ -283,7 +281,7 @@ def is_live(season: Season) -> bool:
 def check_data(season: Season) -> None:
     """Raise an error for missing data sets and unknown live sources of a season.
 
-    Synthetic worlds are not generated and vendors are not asked.
+    Synthetic worlds are not generated and vendors are not queried.
     """
     for name in sorted({asset.dataset for asset in season.assets}):
         if not name.startswith((PREFIX, "synthetic/")):
@@ -302,7 +300,7 @@ def check_data(season: Season) -> None:
 
 
 def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
-    """Read ``OLD=NEW`` symbols. Raises :class:`UserError` for another form or an unknown asset."""
+    """Parse ``OLD=NEW`` symbols. Raises :class:`UserError` for another form or an unknown asset."""
     found = {}
     for text in given:
         old, _, new = text.partition("=")
@@ -313,7 +311,9 @@ def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
 
 
 def calendar_of(asset: Asset) -> CalendarName:
-    """Return the calendar of a live asset: the season's setting, else by kind, symbol and source."""
+    """Return the calendar of a live asset: the season's setting, or one derived from kind, symbol
+    and source.
+    """
     if asset.calendar:
         return asset.calendar
     if asset.kind == "crypto":
@@ -349,8 +349,8 @@ def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[
 
 
 def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
-    """Return a sentence on live calendars that end within a year, and whether one ends within four
-    months.
+    """Return a warning about live calendars that end within a year, and whether one ends within
+    four months.
     """
     today, found = moment(now).date(), {}
     for asset in season.assets:
@@ -372,10 +372,9 @@ class LiveFeed:
     """Sessions from exchange calendars and facts from a vendor, read through the same as-of views
     as a replay.
 
-    ``owner`` is part of the names of stored answers, so that two seasons or workers never write the
-    same files. ``first`` is the season's first day. ``renamed`` has the vendor's present names of
-    renamed symbols. A vendor that asks for a pause gets it, for all assets. Methods may be called
-    from any thread.
+    ``owner`` is part of the names of stored answers, so two seasons or workers never write the same
+    files. ``first`` is the season's first day. ``renamed`` maps renamed symbols to the vendor's
+    present names. If a vendor asks for a pause, requests for all assets pause. Thread-safe.
     """
 
     def __init__(
@@ -405,8 +404,8 @@ class LiveFeed:
         """Return every session of every asset from the season's first day to its last, or a month
         ahead.
 
-        After an asset's last session follow one session that only settles, and one that only looks
-        for revisions.
+        An asset's last session is followed by two more sessions. The first only settles. The second
+        only looks for revisions.
         """
         ahead = (moment(self._clock.now()) + timedelta(days=30)).date()
         found = []
@@ -456,7 +455,7 @@ class LiveFeed:
         )
 
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
-        """Return the closes up to a session from the vendor's last answer about that session."""
+        """Return the closes up to a session, from the vendor's last answer about that session."""
         asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
         if known is None or known[0] != session:
@@ -474,8 +473,8 @@ class LiveFeed:
         }
 
     def growth_since(self, asset: Asset, session: str) -> float | None:
-        """Return the vendor's newest price over its close of a session. Returns None if it has
-        none.
+        """Return the vendor's newest price divided by its close of a session, or None if it is not
+        available.
         """
         asset, source = self._named(asset), asset.dataset.removeprefix(PREFIX)
         kind: Any = sources.get(source)
@@ -491,12 +490,12 @@ class LiveFeed:
             return None
 
     def _note(self, source: str, error: Exception) -> None:
-        """Pause requests to a vendor that asks for it."""
+        """Pause requests to a vendor if it asked for a pause."""
         if isinstance(error, VendorResting):
             self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
 
     def forget(self, asset: Asset) -> None:
-        """Forget the vendor's answer, so that it is asked again."""
+        """Discard the vendor's answer, so that the vendor is queried again."""
         with self._lock:
             self._snapshots.pop(self._named(asset).symbol, None)
 
@@ -513,7 +512,8 @@ class LiveFeed:
         plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
         stem = f"arena-live/{self._owner}-{plain}{mark}"
         name = f"{stem}-{session}"
-        # Back to the asset's first day, but at least two months and at most two years: older prices are final.
+        # Back to the asset's first day, but at least two months and at most two years: older prices
+        # are final.
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
         first = str(parse_day(session) - timedelta(days=max(60, min(back, 730))))
         asked: dict[str, Any] = {"symbols": (asset.symbol,), "first": first, "last": session}
@@ -530,7 +530,7 @@ class LiveFeed:
                 )
             folder = snapshot_folder(name, self._home)
             snapshot = open_snapshot(folder)
-        # The bar is not there yet, the vendor is in trouble, or the clock was set back: ask again later.
+        # There is no bar yet, the vendor has a problem, or the clock was set back: try again later.
         except (DataError, UserError) as error:
             self.last_trouble = str(error)
             self._note(source, error)
@@ -545,7 +545,7 @@ class LiveFeed:
         return snapshot
 
     def _bar(self, asset: Asset, snapshot: Snapshot, session: str) -> VendorBar | None:
-        """Return the session's bar with the bar before it, in units of a share of that session."""
+        """Return the session's bar and the bar before it, per share of that session."""
         row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
         view = snapshot.at(row, "close")
         column = view.column(asset.symbol)
@@ -574,11 +574,12 @@ PriceFeed = SnapshotFeed | LiveFeed
 def doubt(
     asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | None = None
 ) -> str | None:
-    """Return why a bar needs a second look before it is traded on, or None.
+    """Return the reason why a bar needs a second look before it is used, or None.
 
-    The bar is checked like the data doctor does, then against the previous close and against a
-    second source. If the second source agrees, a jump is real. ``decided`` is the price of the last
-    round's decision: a bar close to it is right, and the bar before it is wrong.
+    The bar gets the checks of the data doctor, then it is compared with the previous close and with
+    a second source. A jump that the second source confirms is real. ``decided`` is the price of the
+    last round's decision. If the bar is close to it, the bar is right and the bar before it is
+    wrong.
     """
     bar = facts.bar
     if bar is None:
@@ -589,8 +590,8 @@ def doubt(
         if found.mask[0]:
             return found.reason(0)
     before = bar.previous
-    # Checked first: on a quiet day the second source is as close to a copy of yesterday as to today.
-    # A bar with a range is a copy even if its volume differs.
+    # Checked first: on a quiet day the second source is as close to a copy of yesterday as to
+    # today. A bar with a range is a copy even if its volume differs.
     names = fields[:4] if bar.high > bar.low else fields
     if (
         before is not None

@@ -1,7 +1,7 @@
-"""The health of a worker: its state and its troubles, kept in the process and in the database.
+"""The health of a worker: its state and its troubles, in the process and in the database.
 
-A worker writes a line about itself every few seconds of real time. Without its database it cannot.
-A reader of that line then sees its age and shows "stalled" instead of "live".
+A worker writes a report every few seconds of real time. It cannot do so without its database. A
+reader of the report then sees its age and shows "stalled" instead of "live".
 """
 
 from __future__ import annotations
@@ -27,15 +27,19 @@ from tradeassay_bench.core.time import SECOND, Instant, iso
 
 WorkerState = Literal["live", "replay", "stalled", "finished", "stopped"]
 SILENT_S = 90.0
-"""A worker that has not been heard of for so long is stalled, whatever it said last."""
+"""A worker without a report for this many seconds is stalled, whatever its last report stated."""
 
 BEAT_S = 15.0
 Level = Literal["warning", "alarm", "stalled"]
-"""A part that the season can do without; something a person should look at; nothing can be played."""
+"""``warning``: the season can continue without the part. ``alarm``: a person should look at it.
+``stalled``: nothing can be played.
+"""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that fails repeatedly: since when, how often, the last error and its level."""
+    """A part that fails repeatedly: the time of the first failure, the number of failures, the last
+    error and its level.
+    """
 
     part: str
     since: str
@@ -58,8 +62,8 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset's newest price over its close of a session, unfinished sessions included. Nothing is
-    booked on it.
+    """An asset's newest price divided by its close of a session. Unfinished sessions are included.
+    No booking uses it.
     """
 
     session: str
@@ -68,9 +72,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health:
-    """One worker's own health. ``now`` is real time, in seconds. Safe to share among threads.
+    """The health of one worker. ``now`` is real time, in seconds. Thread-safe.
 
-    ``say`` is called once when something begins to fail, and once when everything works again.
+    ``say`` is called once when a part begins to fail, and once when every part works again.
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class Health:
         self.say: Callable[[str], None] = lambda text: None
 
     def trouble(self, part: str, error: BaseException, level: Level = "stalled") -> None:
-        """Note that a part failed. The worker is stalled if nothing can be played without that
+        """Record that a part failed. The worker is stalled if nothing can be played without that
         part.
         """
         text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
@@ -145,10 +149,10 @@ class Health:
             )
 
     def beat(self, store: Store, *, force: bool = False) -> bool:
-        """Write a report to the database every few seconds; returns False if it was not yet time.
+        """Write a report to the database every few seconds. Returns False if it was not yet time.
 
-        A database that is gone, or whose disk is full, is noted as a trouble and does not stop the
-        worker.
+        A database that is missing, or whose disk is full, is recorded as a trouble and does not
+        stop the worker.
         """
         now = self._now()
         if not force and now - self._beat < BEAT_S:
@@ -164,7 +168,7 @@ class Health:
                     db.execute(insert(workers).values(**key, **row))
         except (
             SQLAlchemyError
-        ) as error:  # a part of its own: a full disk can be read, and is not well for that
+        ) as error:  # a separate part: a database on a full disk can be read, but is not healthy
             self.trouble("database writing", error)
         else:
             self.fine("database writing")
@@ -172,17 +176,16 @@ class Health:
 
 
 def claim_name(base: str, where: str) -> tuple[str, IO[str] | None]:
-    """Return a worker name that no other process of this machine uses at ``where``, and the open
-    lock file that holds it.
+    """Return a worker name that no other process of this machine uses at ``where``, and its open
+    lock file.
 
-    A restarted process finds its old name free. A process started beside another gets the next
-    number.
+    A restarted process gets its old name again. A second process gets the next number.
     """
     try:
         import fcntl
     except (
         ImportError
-    ):  # no such locks here: a name that is not kept over restarts, but nobody else's
+    ):  # there are no such locks here: use a unique name, which changes at every restart
         return f"{base}-{os.getpid()}", None
     for number in range(1, 1000):
         name = base if number == 1 else f"{base}-{number}"
@@ -193,9 +196,9 @@ def claim_name(base: str, where: str) -> tuple[str, IO[str] | None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(
                 os.fstat(held.fileno()), path.stat()
-            ):  # another one's, made just now
+            ):  # a new lock of another process
                 continue
-        except OSError:  # taken, or given back at this very moment
+        except OSError:  # taken, or released at this moment
             continue
         return name, held
     return f"{base}-{os.getpid()}", None

@@ -27,7 +27,7 @@ _EXECUTED = _EXECUTED.where(decisions.c.round == bindparam("round"), bookings.c.
 
 
 def _newest(*accounts: ColumnElement[str]) -> Select[Any]:
-    """Return the query for the newest booking of every account of a stage."""
+    """Return a query for the newest booking of every account of a stage."""
     mine = select(func.max(bookings.c.id)).filter_by(
         season=bindparam("season"), stage=bindparam("stage")
     )
@@ -77,7 +77,8 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
         then, taken = season.on(round.session), []
         money = then.money
         if season.rules.cross_asset:
-            # Rounds of two assets book to the same accounts, so only one of them may book at a time.
+            # Rounds of two assets book to the same accounts, so only one of them may book at a
+            # time.
             store.lock_season(db, season.id)
             shared = SharedTarget(hold=money.hold, fee_bp=money.fee_bp)
             values, held = _values(db, then, round.stage), _exposures(db, then, round.stage)
@@ -108,7 +109,7 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
 def settle(
     store: Store, season: Season, round: Round, base: float, price: float, session: str, now: str
 ) -> bool:
-    """Book the return of an executed round from the price ``base`` to ``price``, the price of
+    """Book the return of an executed round. It is the move from ``base`` to ``price``, the price of
     ``session``.
 
     Returns False if the round was settled before.
@@ -140,7 +141,7 @@ def settle(
 
 
 def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dict[str, Any]]:
-    """Return each entry's account for its packet: the value, and the money behind each asset."""
+    """Return each entry's account for its packet: its value, and the money invested in each asset."""
     with store.read() as db:
         values, held = _values(db, season, stage), _exposures(db, season, stage)
     return {
@@ -157,9 +158,7 @@ def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dic
 def outcomes(
     db: Connection, season: str, asset: str, before: str, most: int
 ) -> dict[str, list[SettledOutcome]]:
-    """Return each entry's actions and returns in the last settled rounds of an asset before a
-    session.
-    """
+    """Return each entry's actions and returns in an asset's last settled rounds before a session."""
     asked = {"season": season, "asset": asset, "session": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
@@ -172,11 +171,11 @@ def outcomes(
 
 
 def accounts(db: Connection, season: Season, round: Round) -> dict[str, tuple[int, float]]:
-    """Return every entry's position and value just before a round is executed.
+    """Return every entry's position and account value just before a round is executed.
 
-    They come from the last earlier round of the same stage. A live account starts with 1 and the
-    position at the end of the warm-up, if the season keeps it. Any other account starts with 1 and
-    no position.
+    They are those after the last earlier round of the same stage. A live account starts with 1 and
+    the position at the end of the warm-up, if the season keeps it. Any other account starts with 1
+    and no position.
     """
     asked = {
         "season": season.id,
@@ -198,8 +197,8 @@ def accounts(db: Connection, season: Season, round: Round) -> dict[str, tuple[in
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:
-    """Return the value of every entry's account over all assets. An account without a booking is
-    worth 1.
+    """Return the value of every entry's account over all assets, 1 for an account without a
+    booking.
     """
     found = dict.fromkeys((entry.id for entry in season.all_entries), 1.0)
     rows = db.execute(_VALUES, {"season": season.id, "stage": stage})
@@ -207,7 +206,7 @@ def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:
 
 
 def _exposures(db: Connection, season: Season, stage: Stage) -> dict[str, dict[str, float]]:
-    """Return the signed money of every entry behind every asset."""
+    """Return the signed money that every entry has invested in every asset."""
     found: dict[str, dict[str, float]] = {}
     for row in db.execute(_EXPOSURES, {"season": season.id, "stage": stage}):
         found.setdefault(row.entry, {})[row.asset] = row.exposure

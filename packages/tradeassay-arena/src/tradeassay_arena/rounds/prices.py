@@ -1,14 +1,14 @@
-"""Live prices belong to a session and to the moment at which they were known. A revision is booked
-as a correction.
+"""Live prices: each belongs to a session and to the moment at which it was known. A revision is
+booked as a correction.
 
 Rounds are decided and settled on the prices published at their decision times. Each later answer of
-the vendor is compared with the closes that were used. If one differs, its session gets the new
-price, every account is played again from its decisions on the corrected prices, and the difference
-is booked as a correction. After the last revision an account is worth what the same decisions make
-on the vendor's final prices.
+the vendor is compared with the closes that were used. If a close differs, its session gets the new
+price. Every account is then replayed from its decisions on the corrected prices, and the difference
+is booked as a correction. After the last revision an account equals the same decisions on the
+vendor's final prices.
 
-A bar that looks wrong holds its round open until an operator or a second look accepts it. Both are
-on record.
+A bar that looks wrong delays its round until an operator or a second look accepts the bar. The
+delay and the acceptance are on record.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ from tradeassay_bench.core.errors import SourceError
 from tradeassay_bench.core.time import SECOND, parse_iso
 
 SAME = 1e-14
-"""Relative difference up to which prices are the same. Adjusting for a split and back adds rounding errors."""
+"""Relative difference below which two prices are equal. Adjusting for a split and back adds
+rounding errors.
+"""
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's close as traded, and adjusted to a share of today (for splits, or for dividends
+    """A session's close as traded, and adjusted to today's share (for splits, or for dividends
     too).
     """
 
@@ -50,9 +52,7 @@ Closes = Mapping[str, Close]
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """A price that the vendor has changed, and the number of decisions whose return changed with
-    it.
-    """
+    """A price that the vendor has changed, and the number of decisions whose return changed."""
 
     asset: str
     session: str
@@ -65,12 +65,11 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
 def carried(
     round: Round, closes: Closes, session: str, before: tuple[str, float] | None = None
 ) -> float:
-    """Return a round's own price in terms of a share of a later session. The price of the decision
-    is kept.
+    """Return a round's own price per share of a later session. The decision's price is preserved.
 
-    ``before`` is an earlier session with its price as it was known at the decision. A vendor that
-    restates all of its past after a split moves both prices by one factor. That is another unit and
-    not another price.
+    ``before`` is an earlier session with the price known at the decision. A vendor that restates
+    all of its past after a split multiplies both prices by one factor. That changes the unit, not
+    the price.
     """
     here, there = closes.get(round.session), closes.get(session)
     if here is None or there is None:
@@ -94,7 +93,7 @@ def carried(
 def record_closes(
     db: Connection, season: str, asset: str, closes: Closes, now: str, *, used: Collection[str]
 ) -> None:
-    """Append the vendor's closes that are new, for the sessions in ``used`` and those already on
+    """Append the vendor's new closes for the sessions in ``used`` and the sessions already on
     record.
     """
     own, since = t.price_vintages.c, min(closes, default="")
@@ -115,7 +114,9 @@ def record_closes(
         }
         number = 0 if there is None else there.number + 1
         rows.append({**row, "number": number, "used": int(session in used)})
-    if rows:  # another worker may have written the same closes; a differing one is recorded at the next look
+    if (
+        rows
+    ):  # another worker may have written the same closes. The next look records a different close
         db.execute(insert_unless(db, t.price_vintages).on_conflict_do_nothing(), rows)
 
 
@@ -124,15 +125,17 @@ def correct(
 ) -> tuple[Revision, ...]:
     """Compare a vendor's closes with the prices of settled rounds, and book every difference.
 
-    Everything is one transaction, and a second call with the same closes does nothing. Only settled
-    rounds change: an open round keeps its price until it is settled and is corrected afterwards.
-    Closes of the sessions in ``without`` are not believed yet (:func:`doubted_revisions`).
+    The whole correction is one transaction, and a second call with the same closes does nothing.
+    Only settled rounds change: an open round uses its price until it is settled and is corrected
+    afterwards. The closes of sessions in ``without`` are not believed yet
+    (:func:`doubted_revisions`).
     """
     if not closes:
         return ()
     mine = t.corrections.c.season == season.id
     with store.read() as db:  # usually nothing has changed, and a read takes no lock
-        # In an account over all assets, an open position is sized by the account before the correction.
+        # In an account over all assets, an open position is sized by the account before the
+        # correction.
         again = (
             season.rules.cross_asset
             and db.execute(select(t.corrections.c.id).where(mine).limit(1)).first()
@@ -165,7 +168,8 @@ def correct(
                 told[session] = (close, closes[session].close)
         made = []
         for session, (old, new) in sorted(_revised(found, moved).items()):
-            # Show the vendor's own two prices where it gave two. Those of the accounts may be in another unit.
+            # Show the vendor's two prices if it gave two. The prices of the accounts may be in
+            # another unit.
             old, new = told.get(session, (old, new))
             row: dict[str, Any] = {"asset": asset, "session": session, "old": old, "new": new}
             row["restated"] = restated
@@ -180,9 +184,9 @@ def doubted_revisions(
 ) -> frozenset[str]:
     """Return the settled sessions whose close the vendor has changed by more than a bar may jump.
 
-    Such a revision is held like a bar. It is booked once an operator accepts it, or once a later
-    look finds it again after the same delay. A revision that is gone by then was a mistake and has
-    changed no account.
+    Such a revision is held like a bar. It is booked if an operator accepts it, or if a later look
+    finds it again after the same delay. A revision that has disappeared by then was a mistake and
+    changes no account.
     """
 
     with store.read() as db:
@@ -228,7 +232,7 @@ def _same(one: float, other: float) -> bool:
 
 
 class _Repriced(NamedTuple):
-    """A settled round with its two sessions: the prices it was settled on, and the vendor's present
+    """A settled round with its two sessions: the prices of its settlement, and the vendor's present
     prices.
     """
 
@@ -239,7 +243,7 @@ class _Repriced(NamedTuple):
 
 
 def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
-    """Return the settled rounds that the vendor's closes cover, oldest first, in units of their
+    """Return the settled rounds covered by the vendor's closes, oldest first, per share of their
     later session.
     """
     query = select(*ROUND).filter_by(season=season.id, asset=asset, phase="settled")
@@ -259,7 +263,8 @@ def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list
 def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_Repriced]:
     """Return the rounds whose return has changed.
 
-    A restated unit (all of the past halved after a split) is not a revision: only returns count.
+    A change of unit (the whole past halved after a split) is not a revision, because returns stay
+    equal.
     """
     return [
         one
@@ -272,11 +277,10 @@ def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_R
 def _revised(
     found: Iterable[_Repriced], moved: Iterable[_Repriced]
 ) -> dict[str, tuple[float, float]]:
-    """Return the old and new price of each session whose price has changed, for the rounds that
-    have moved.
+    """Return the old and the new price of each revised session in the rounds of ``moved``.
 
-    Prices are in the vendor's present unit. If all of the past was restated by one factor, most
-    prices show it.
+    Prices are in the vendor's present unit. If the whole past was multiplied by one factor, most
+    prices show the factor.
     """
     units = Counter(_ratio(one.new[0], one.old[0]) for one in found)
     often = max(units.values(), default=0)
@@ -293,14 +297,12 @@ def _revised(
 
 
 def _ratio(one: float, other: float) -> float:
-    """Return a ratio of two prices, rounded so that rounding errors vanish."""
+    """Return the ratio of two prices, rounded to remove rounding errors."""
     return float(f"{one / other:.9g}")
 
 
 def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
-    """Play all accounts of a stage that hold the asset again. Returns how many decisions are
-    restated.
-    """
+    """Replay all accounts of a stage that hold the asset. Returns the number of restated decisions."""
     shared, on = season.rules.cross_asset, cache(season.on)
     kind = SharedTarget if shared else DailyTarget
     policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
@@ -329,8 +331,8 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
 def decision_played(
     on_day: Season, slot: int, decision: Any, round: Any, action: Action
 ) -> DecisionPlayed:
-    """Return a decision with its round's present return. ``on_day`` is the season as it stood on
-    that day.
+    """Return a decision with its round's present return. ``on_day`` is the season with that day's
+    rules.
     """
     return DecisionPlayed(
         slot=slot,
@@ -351,8 +353,8 @@ def _correct_account(
     on: Callable[[str], Season],
     rewarded: bool,
 ) -> int:
-    """Append the corrections of one account. The newest line moves the money, the others only
-    restate.
+    """Append the corrections of one account. Only the newest line changes the account's value. The
+    other lines restate returns.
     """
     steps = [
         (row.kind, decision_played(on(row.session), row.slot, row, row, row.action or "HOLD"))
@@ -379,7 +381,8 @@ def _correct_account(
             and slot in held
             and not _same(made.exposure, held[slot] or 0.0)
         )
-        # In an account over all assets, the value before the decision changes with every other asset.
+        # In an account over all assets, the value before the decision changes with every other
+        # asset.
         before = row.nav_before if row.restated_before is None else row.restated_before
         worth = made.exposure is not None and not _same(made.nav_before, float(before))
         if other or behind or worth:
@@ -410,8 +413,9 @@ def _correct_account(
 
 Word = Literal["accept", "refuse"]
 End = Literal["believed", "replaced", "missed"]
-"""How a hold ends without an operator: a second look found the price again, the vendor replaced it by a price that
-fits, or the session's time was over."""
+"""How a hold ends without an operator. ``believed``: a second look found the price again.
+``replaced``: the vendor sent a price that fits. ``missed``: the session's time was over.
+"""
 
 
 class Held(SourceError):
@@ -419,7 +423,7 @@ class Held(SourceError):
 
 
 class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
-    """A bar that is or was held: its price, the reason, the time, and how the hold ended."""
+    """A bar that is or was held: its price, the reason, the time, and the end of the hold."""
 
     asset: str
     session: str
@@ -454,11 +458,11 @@ def believed(
     alone: bool = True,
     adjusted: bool = False,
 ) -> bool:
-    """Return whether a doubtful price may be used: an operator has accepted it, or (``alone``) a
-    later look has found it again.
+    """Return whether a doubtful price may be used.
 
-    Until then the price is held on record. Another price starts a new wait. A price that was
-    ``adjusted`` and back may differ by rounding; the price of an unadjusted bar must be equal.
+    It may be used if an operator has accepted it or, with ``alone``, if a later look has found it
+    again. Until then the price is held on record. A different price starts a new wait. A price that
+    was ``adjusted`` and converted back may differ by rounding. An unadjusted price must be equal.
     """
     known = held_bar(store, season.id, asset, session)
     if known is not None and (known.price == price or (adjusted and _same(known.price, price))):

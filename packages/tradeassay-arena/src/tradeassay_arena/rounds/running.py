@@ -1,13 +1,12 @@
-"""The loop of a season: wait for the next decision time, settle what is due, ask every agent, book
-positions.
+"""The loop of a season: wait for the next decision time, settle, ask every agent, book positions.
 
 Any number of processes may run the loop on one database. Each step is safe to repeat, so a killed
-process is simply started again. A step that fails (a vendor, a disk, a database) is tried again
-with back-off until it works or its time is over.
+process is simply started again. A step that fails (a vendor, a disk, a database) is retried with
+back-off until it works or its time is over.
 
 With a live clock a session whose time has passed is recorded as missed, with the cause, and never
-decided late. Rounds of one time run side by side: a silent agent or a late vendor delays nothing
-else.
+decided late. Rounds of one time run concurrently, so a silent agent or a late vendor delays no
+other round.
 """
 
 from __future__ import annotations
@@ -66,19 +65,21 @@ class Stalled(TradeassayError):
 
 
 class Missed(Exception):
-    """The time of a session is over before its round could be opened. The text has the cause."""
+    """The time of a session is over before its round could be opened. The message has the cause."""
 
 
 class _Tries:
-    """The failed tries of one step: their number, the next pause, and the time of the first."""
+    """The failed tries of one step: their number, the next pause, and the time of the first
+    failure.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner, self._count, self._wait = runner, 0, 1.0
         self._began, self._since = runner.clock.now(), runner.real_time()
 
     async def again(self, part: str, error: Exception) -> None:
-        """Pause before the next try. Raises ``error``, or :class:`Stalled`, if there should be no
-        other try.
+        """Pause before the next try. Raises ``error`` or :class:`Stalled` if there should be no
+        further try.
         """
         clock = self._runner.clock
         self._count += 1
@@ -92,7 +93,7 @@ class _Tries:
             await clock.wait_until(clock.now() + int(self._wait * SECOND))
             self._wait = min(self._wait * 2, self._runner.longest_s)
             return
-        if isinstance(error, DATABASE):  # waits in real time; any other error is only tried again
+        if isinstance(error, DATABASE):  # waits in real time. Any other error is only retried
             over = self._runner.real_time() - self._since >= 60
         else:
             over = self._count >= 4 or isinstance(error, FutureDataError)
@@ -102,7 +103,7 @@ class _Tries:
 
 
 class _Progress:
-    """Counts the rounds of a replay: those of the whole season, and those that are left."""
+    """Counts the rounds of a replay: the total, and the remaining rounds."""
 
     def __init__(
         self,
@@ -121,14 +122,14 @@ class _Progress:
 
 @dataclass(slots=True, kw_only=True)
 class Runner:
-    """Everything a season needs to run. ``worker`` names this process and stays the same after a
-    restart.
+    """Everything that a season needs to run. ``worker`` names this process and stays the same after
+    a restart.
 
-    ``season`` is the spec at first, later the amended season. ``open_agents`` opens the agents of
-    new entries. ``publish`` None passes the feed's news on unchanged. ``at_once`` is how many slots
-    of a round are decided concurrently, ``longest_s`` the longest pause between tries. ``health``
-    receives troubles. ``progress`` receives the number of rounds that a replay has played, and of
-    all its rounds.
+    ``season`` is first the spec, later the amended season. ``open_agents`` opens the agents of new
+    entries. If ``publish`` is None, the feed's news is passed on unchanged. ``at_once`` is how many
+    slots of a round are decided concurrently. ``longest_s`` is the longest pause between tries.
+    ``health`` receives troubles. ``progress`` receives the number of rounds that a replay has
+    played, and the total.
     """
 
     season: Season
@@ -154,10 +155,10 @@ class Runner:
         self._spec = self.season
 
     async def run(self, until: Instant | None = None) -> int:
-        """Play all rounds due by ``until`` (None: to the season's end). Returns how many this
-        worker finished.
+        """Play all rounds due by ``until`` (None: to the season's end). Returns how many rounds
+        this worker finished.
 
-        Raises :class:`Stalled` if the database or another part stays away for too long, and
+        Raises :class:`Stalled` if the database or another part stays unavailable for too long, and
         :class:`UserError` for a fault that only an operator can fix.
         """
         founded = False
@@ -186,7 +187,7 @@ class Runner:
     # -- planning ------------------------------------------------------------------------------------------------
 
     async def _all_groups(self, until: Instant | None) -> None:
-        """Play group after group. Live groups overlap, but the rounds of one asset follow each
+        """Play all groups in order. Live groups overlap, but the rounds of one asset follow each
         other.
         """
         running: dict[str, asyncio.Task[None]] = {}
@@ -255,11 +256,11 @@ class Runner:
     async def _play_group(
         self, group: list[tuple[int, Due]], after: asyncio.Task[None] | None = None
     ) -> None:
-        """Play the rounds of one time: opened one after another, decided side by side, booked in
+        """Play the rounds of one time: open them one after another, decide concurrently, book in
         order.
 
         The order makes two replays equal. It also matters if one account spans all assets. A live
-        round is played after the round before it on the same asset (``after``).
+        round starts after the previous round of the same asset (``after``).
         """
         if after is not None:
             await asyncio.wait([after])
@@ -274,7 +275,7 @@ class Runner:
         ):  # as in every live round: a separate task would change the order of the journal
             await self._decide(opened[0])
         else:
-            # If one stops, wait for the others: their answers are already paid for.
+            # If one round stops, wait for the other rounds: their answers are already paid for.
             stopped = await asyncio.gather(
                 *(self._decide(round) for round in opened), return_exceptions=True
             )
@@ -289,7 +290,7 @@ class Runner:
 
     async def _wait(self, at: Instant) -> bool:
         """Wait until an instant and report that this worker is alive. Returns True if an amendment
-        came meanwhile.
+        arrived in the meantime.
         """
         self.health.waits(at)
         self._beat()
@@ -359,7 +360,7 @@ class Runner:
     # -- one round -----------------------------------------------------------------------------------------------
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
-        """Return a session's round and open it if needed. Returns None if there will be no round."""
+        """Return a session's round and open it if needed, or None if there will be no round."""
         tries, closes_at = _Tries(self), self.season.closes(due.asset, due.session, due.at)
         while True:
             self._beat()
@@ -451,8 +452,8 @@ class Runner:
             return await self._open(due, stage)
 
     def _believe(self, due: Due, facts: AssetFacts) -> None:
-        """Hold a round whose bar looks wrong. Raises :class:`Held` until an operator or a second
-        look accepts the bar.
+        """Raise :class:`Held` for a bar that looks wrong, until an operator or a second look
+        accepts it.
         """
         asset = self.season.asset(due.asset)
         if not self.clock.live:
@@ -507,9 +508,9 @@ class Runner:
             self._restate(due, last, closes, now)
 
     def _known_before(self, last: Round) -> tuple[str, float] | None:
-        """Return an earlier session with its price at that time.
+        """Return an earlier session with its price as known at that time.
 
-        It comes from the round before, or from the history in the packet of the first round.
+        The source is the previous round, or the history in the packet of the first round.
         """
         before = self.store.last_round(self.season.id, last.asset, before=last.session)
         if before is not None:
@@ -520,9 +521,10 @@ class Runner:
     def _restate(self, due: Due, last: Round, closes: Closes, now: str) -> None:
         """Book the returns of a session without a round, and the vendor's revisions.
 
-        Raises :class:`Held` for a revision that is not believed, in the last look at a session.
+        In the last look at a session, raises :class:`Held` for a revision that is not believed.
         """
-        # If the session that settled a round got no round of its own, the position earns until this one.
+        # If the session that settled a round got no round of its own, the position earns until this
+        # one.
         if not due.review and last.next_session is not None and last.next_session < due.session:
             with self.store.write("later") as db:  # the difference is booked as a correction
                 db.execute(update(rounds).filter_by(id=last.id).values(next_session=due.session))
@@ -534,7 +536,7 @@ class Runner:
             raise Held(f"{due.asset} {min(doubted)}: {why}")
 
     async def _late(self, asset: str, session: str, at: Instant) -> bool:
-        """Return whether a session is over. Waits as long as the clock may be wrong."""
+        """Return whether a session is over. Waits while the clock may be wrong."""
         while (late := self._too_late(asset, session, at)) and not self.clock.certain:
             self._beat()
             await self._pause(self.longest_s)
@@ -546,7 +548,7 @@ class Runner:
     # -- deciding ------------------------------------------------------------------------------------------------
 
     async def _decide(self, round: Round) -> None:
-        """Ask every agent that has not answered, until all have answered or the time is over."""
+        """Ask every agent without an answer, until all have answered or the time is over."""
         season = self.season.on(round.session)
 
         def close(made: Sequence[ClosedSlot]) -> list[int]:
@@ -586,7 +588,7 @@ class Runner:
                     await self._patiently(lambda: self.store.decide(left, self.worker))  # noqa: B023 - awaited at once
                 if (
                     broken is not None
-                ):  # the arena's own trouble: recorded answers are not asked for again
+                ):  # the arena's own trouble: recorded answers are not requested again
                     self.health.trouble("database", broken)
                     await self._pause(1)
             if not await self._patiently(lambda: self.store.open_slots(round.id)):

@@ -23,7 +23,7 @@ from tradeassay_bench.llm.tables import own_file, price_line
 from tradeassay_bench.play.episode import UNAVAILABLE
 
 UNANSWERED = UNAVAILABLE | {"agent", "timeout"}
-"""Kinds of failure of a decision for which no answer came: no money, no key, no connection, no time."""
+"""Kinds of failure of a decision without an answer: no money, no key, no connection, no time."""
 
 
 class SeasonCapped(UserError):
@@ -59,7 +59,7 @@ class _CappedModel:
 
 
 def season_models(season: Season) -> tuple[str, ...]:
-    """Return the models that a season asks: of its entries, and those that summarise and check its
+    """Return the models of a season: those of its entries, and those that summarise and check its
     news.
     """
     names = [entry.model for entry in season.all_entries]
@@ -71,8 +71,8 @@ def season_models(season: Season) -> tuple[str, ...]:
 
 
 def check_prices(season: Season) -> None:
-    """Raise :class:`UserError` if the season has a budget in dollars and a model without a known
-    price.
+    """Raise :class:`UserError` if the season has a budget in dollars and the price of a model is
+    unknown.
     """
     if not season.budget.in_dollars:
         return
@@ -89,7 +89,7 @@ def failed_decisions(store: Store, season: Season) -> tuple[Counter[str], int]:
     """Return how many decisions of models failed without an answer, by cause, and the number of all
     decisions.
 
-    An answer that could not be used is the agent's own failure and counts in the standings.
+    An unusable answer is the agent's own failure and counts in the standings.
     """
     models = list(_models_by_entry(store, season))
     query = select(decisions.c.status, decisions.c.failures).where(
@@ -112,10 +112,10 @@ def _models_by_entry(store: Store, season: Season) -> dict[str, str]:
 
 
 def spent_usd(store: Store, season: Season, prices: PriceTable) -> float:
-    """Return the dollars that the answers in a season's database cost, as far as prices are known.
+    """Return the dollar cost of the answers in a season's database, as far as prices are known.
 
-    A question without a bill (its answer was lost) counts with the most that one attempt could have
-    cost.
+    A question without a bill, because its answer was lost, counts as the highest possible cost of
+    one attempt.
     """
     spent, most_output = 0.0, season_params(season).max_tokens
     models = _models_by_entry(store, season)

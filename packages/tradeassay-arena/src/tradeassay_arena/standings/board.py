@@ -1,12 +1,12 @@
 """The standings: five measures with intervals, and the probability of each rank.
 
-An entry's account over several assets is the mean of its accounts on each. All start with the same
-money and are never rebalanced. Ranks are resampled jointly: all entries get the same resampled
-days, so that a market that rose for all does not blur the comparison.
+An entry's account over several assets is the mean of its accounts on each asset. All accounts start
+with the same money and are never rebalanced. Ranks are resampled jointly: all entries get the same
+resampled days, so a market that rose for every entry does not blur the comparison.
 
-Readers look at standings every day. So comparisons with buy and hold, and between entries, use
-bands that hold for any number of looks (:mod:`tradeassay.metrics.anytime`), for all entries
-together.
+Readers look at standings every day. Comparisons with buy and hold, and between entries, therefore
+use bands that are valid for any number of looks (:mod:`tradeassay.metrics.anytime`), for all
+entries together.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from tradeassay_arena.standings.series import UNASKED, EntrySeries, Lines
 
 
 class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the standings. With fewer than ``least`` common sessions ranks have no
-    probability.
+    """Settings of the standings. Ranks have no probability with fewer than ``least`` common
+    sessions.
     """
 
     bootstrap: BootstrapConfig = BootstrapConfig(draws=500)
@@ -47,7 +47,7 @@ class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """A yearly mean at every look, with its band, which only narrows."""
+    """The annual mean at every look, with its band, which only narrows."""
 
     days: tuple[str, ...]
     mean: tuple[float, ...]
@@ -60,8 +60,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     rank at 90 %.
 
     ``excess`` is the return above buy and hold. ``e_value`` is the evidence that the entry grows
-    faster, and ``found`` whether e-BH selects it in the table. ``ahead_of`` lists the entries that
-    it is ahead of.
+    faster than buy and hold. ``found`` is whether e-BH selects the entry in the table. ``ahead_of``
+    lists the entries that are significantly behind it.
 
     ``ruined`` is the day on which an account lost everything: its return is -100 % and it ranks
     last. ``since`` is the day on which the entry joined. All columns count from that day except the
@@ -92,7 +92,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """Why the row has no rank; None for a ranked entry and for the baseline."""
+        """The reason why the row has no rank, or None for a ranked entry and for the baseline."""
         if self.rank is not None or self.entry == BASELINE:
             return None
         return (self.best.reason or "").removesuffix(", so it has no rank")
@@ -101,8 +101,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Standings of a season, or of a part of it.
 
-    The baseline has no rank. Nor has an entry that did not decide in more rounds than a run's agent
-    may fail in. A live season has no ranks, and its rows are in the order of its spec.
+    The baseline has no rank. An entry without a decision in too many rounds has none either. The
+    limit is the share of rounds in which a run's agent may fail. A live season has no ranks, and
+    its rows are in the order of its spec.
 
     ``behind`` counts rounds that were settled since the standings were computed. ``lucky``
     estimates how many entries above buy and hold are no better than it. ``unasked`` counts rounds
@@ -120,8 +121,8 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -> Standings:
-    """Return the standings over the given lines, best cumulative return first. A live season has no
-    ranks.
+    """Return the standings over the given lines, highest cumulative return first. A live season has
+    no ranks.
     """
     config = config or BoardConfig()
     by_entry: dict[str, list[EntrySeries]] = {}
@@ -175,7 +176,7 @@ def standings(season: Season, lines: Lines, config: BoardConfig | None = None) -
             excess = _excess(path, held[entry], _level(len(played), config))
         panel = ama_panel(path, _kind(found), season.money, config.bootstrap)
         day = ruined_at(path)
-        if day is not None:  # resampled days without the day of ruin would be another account's
+        if day is not None:  # resampled days without the day of ruin would describe another account
             gone = Measure(value=-1.0, n=path.size, note=RUIN)
             panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
         why = _unranked(found) or silent.get(entry)
@@ -255,7 +256,9 @@ def _accounts_alone(season: Season, rows: Collection[Standing]) -> list[Standing
     made = []
     for row in (of[entry.id] for entry in season.all_entries if entry.id in of):
         excess = row.excess
-        if excess.value is not None:  # only the difference of two accounts, without an interval
+        if (
+            excess.value is not None
+        ):  # only the difference between two accounts, without an interval
             excess = Measure(value=excess.value, n=excess.n)
         made.append(
             msgspec.structs.replace(row, best=not_scored(NO_LIVE_RANKS), excess=excess, **nothing)
@@ -270,12 +273,12 @@ def _compared(
     played: Collection[str],
     config: BoardConfig,
 ) -> tuple[dict[str, Floats], dict[str, str], str]:
-    """Return the accounts that ranks compare, over their common sessions, the reasons why other
-    entries are left out, and a note.
+    """Return the accounts for the ranks over their common sessions, the reason for each entry
+    without a rank, and a note.
 
-    An entry that joined is ranked once it has enough sessions, so that its first days shorten no
-    other record. An entry that did not decide in these sessions is not ranked by its holdings,
-    whatever it did before.
+    An entry that joined later is ranked once it has enough sessions, so its first days do not
+    shorten the common sessions. An entry without decisions in these sessions is not ranked by its
+    holdings, even if it decided before.
     """
     mine = {entry: sum(day >= since for day in days) for entry, since in joined.items()}
     new = {entry for entry, count in mine.items() if count < config.least}
@@ -327,10 +330,11 @@ _ALL = "its rounds"
 
 
 def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
-    """Return why an entry has no rank: it only kept earlier positions, which says nothing about it.
+    """Return why an entry has no rank, or None. An entry that only kept earlier positions has no
+    rank.
 
-    A round that the arena itself missed does not count, because no entry could decide. A round that
-    only some entries missed counts: its cause is not on record.
+    A round that the arena itself missed is ignored, because no entry could decide. A round that
+    only some entries missed counts, because its cause is not on record.
     """
     asked = []
     for line in found:
@@ -348,14 +352,14 @@ def _unranked(found: Sequence[EntrySeries], which: str = _ALL) -> str | None:
 
 
 def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
-    """Return the daily returns of equal money in every line, on the common days. An asset's closed
-    days earn 0.
+    """Return the daily returns of an equal investment in every line, on the common days. An asset
+    earns 0 on days when it is closed.
 
-    In an account over all assets, they are that account's returns.
+    For an account over all assets, return that account's returns.
     """
     place = {day: number for number, day in enumerate(days)}
     if any(line.account is not None for line in found):
-        # One account behind all lines: add what each asset earned on its day.
+        # One account for all lines: add the return of each asset on its day.
         gained = np.zeros(len(place))
         first = min(found, key=lambda line: line.sessions[0])
         assert first.account is not None
@@ -382,8 +386,8 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
 
 
 def _gap(path: Floats, other: Floats | None) -> Floats | None:
-    """Return log growth minus another account's. Returns None if either is missing or lost
-    everything.
+    """Return log growth minus another account's log growth, or None if either account is missing or
+    lost everything.
     """
     if other is None or not (path > -1.0).all() or not (other > -1.0).all():
         return None
@@ -391,19 +395,20 @@ def _gap(path: Floats, other: Floats | None) -> Floats | None:
 
 
 def _level(bands: int, config: BoardConfig) -> float:
-    """Return the level of one of several bands, so that all bands together have the error of one."""
+    """Return the level of one of several bands. All bands together then have the error of one."""
     return 1.0 - (1.0 - config.bootstrap.level) / max(1, bands)
 
 
 def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
-    """Return the return above buy and hold over the window, valid at any number of looks."""
+    """Return the return above buy and hold over the window, valid for any number of looks."""
     if base is None:
         return not_scored("no baseline on these sessions")
     held = float(np.prod(1 + base))
     value, gap = float(np.prod(1 + path)) - held, _gap(path, base)
     if gap is None:
         return Measure(value=value, low=value, high=value, n=path.size, note=RUIN)
-    # The account is buy and hold times exp(sum of gaps). The ends of the band follow the same way.
+    # The account is buy and hold times exp(sum of gaps). The ends of the band are computed in the
+    # same way.
     band = watched_interval(gap, periods_per_year=path.size, level=level)
     low, high = (
         None if end is None else held * math.expm1(min(end, 700.0)) for end in (band.low, band.high)
@@ -412,10 +417,10 @@ def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
 
 
 def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
-    """Return an entry's yearly log growth above buy and hold at every look after a quarter.
+    """Return an entry's annual log growth above buy and hold at every look after a quarter.
 
-    Returns None before that and in a live season. The band is the band of its excess in
-    the standings of the same lines.
+    Returns None before that and in a live season. The band equals the band of its excess in the
+    standings of the same lines.
     """
     config = BoardConfig()
     days = sorted(set(chain.from_iterable(line.sessions for line in lines.values())))
@@ -451,7 +456,9 @@ def pace(season: Season, lines: Lines, entry: str) -> Pace | None:
 
 
 def _ahead(paths: Mapping[str, Floats], config: BoardConfig) -> dict[str, tuple[str, ...]]:
-    """Return by entry the entries whose pairwise band lies below it. All pairs share the error."""
+    """Return for each entry the entries whose pairwise band lies below it. All pairs share the
+    error.
+    """
     sound = [entry for entry, path in paths.items() if (path > -1.0).all()]
     pairs = [*itertools.combinations(range(len(sound)), 2)]
     found: dict[str, list[str]] = {entry: [] for entry in sound}
@@ -475,7 +482,7 @@ def _rank_probabilities(
     stacked = np.stack([paths[name] for name in names])
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
-    # The growth of 1 over jointly resampled days, by entry and draw; a ruined account stays ruined.
+    # The growth of 1 over jointly resampled days, by entry and draw. A ruined account stays ruined.
     block = choose_block(stacked.mean(axis=0), config.bootstrap)
     seed = content_seed(config.bootstrap, stacked)
     days = np.concatenate(list(resamples(stacked.shape[1], config.bootstrap.draws, block, seed)))

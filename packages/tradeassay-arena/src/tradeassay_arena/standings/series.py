@@ -1,4 +1,4 @@
-"""An entry's settled decisions on one asset as arrays, and how the entry trades."""
+"""An entry's settled decisions on one asset as arrays, and its trading behaviour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tradeassay_arena.state.tables import bookings, corrections, decisions, roun
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lines to read; None selects all. ``first`` and ``last`` are ISO days, both included."""
+    """A selection of lines; None selects all. ``first`` and ``last`` are ISO days, both included."""
 
     entries: tuple[str, ...] | None = None
     architectures: tuple[str, ...] | None = None
@@ -46,12 +46,12 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 class EntrySeries:
     """One entry on one asset. Every array has one item per settled live session, oldest first.
 
-    ``moved`` is the asset's return after each decision, ``earned`` the entry's, net of fees.
-    ``trailing`` is the one-month return in the packet (NaN without one), ``before`` the position
-    before the decision. ``fees`` are as booked, ``prices`` those of the decisions. ``account`` is
-    the value of an account over all assets before each decision, or None if every asset has its
-    own. ``earned`` is then what the asset added to that account. A round in which the arena asked
-    no entry has the status :data:`UNASKED`.
+    ``moved`` is the asset's return after each decision, ``earned`` the entry's return net of fees.
+    ``trailing`` is the one-month return in the packet (NaN if missing). ``before`` is the position
+    before the decision. ``fees`` are the booked fees, ``prices`` the prices of the decisions.
+    ``account`` is the value of an account over all assets before each decision, or None if every
+    asset has a separate account. With ``account``, ``earned`` is the asset's contribution to it. A
+    round in which the arena asked no entry has the status :data:`UNASKED`.
     """
 
     entry: str
@@ -77,7 +77,7 @@ class EntrySeries:
         return growth(self.earned)
 
     def since(self, day: str) -> EntrySeries | None:
-        """Return the part from a day on, or None if it is empty."""
+        """Return the part that starts on a day, or None if it is empty."""
         start = bisect_left(self.sessions, day)
         if start in (0, len(self.sessions)):
             return self if start == 0 else None
@@ -89,7 +89,7 @@ class EntrySeries:
 
     @property
     def worth(self) -> Floats:
-        """The account before each decision, on the newest prices."""
+        """The account value before each decision, on the newest prices."""
         return self.nav[:-1] if self.account is None else self.account
 
 
@@ -119,10 +119,10 @@ def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Li
 
 
 class LineBook:
-    """All lines of a season: read once, then only the rounds that were settled since. Safe to
+    """All lines of a season. After the first read, only newly settled rounds are read. Safe to
     share.
 
-    A correction, or a round settled after a later one, makes it read everything again.
+    A correction, or a round settled after a later one, causes a full read.
     """
 
     def __init__(self, store: Store, season: Season) -> None:
@@ -154,7 +154,9 @@ class LineBook:
             return self._lines
 
     def _longer(self, parts: Lines) -> dict[tuple[str, str], EntrySeries] | None:
-        """Return the lines with newer parts at their ends; None where a part does not begin after its line."""
+        """Return the lines extended by newer parts, or None if a part does not begin after its
+        line.
+        """
         made = dict(self._lines)
         for key, part in parts.items():
             line = made.get(key)
@@ -197,7 +199,8 @@ def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
             asked.filter_by(season=season.id, phase="settled")
         )
     }
-    # Returns of corrected decisions on the newest prices, and the account before them, by slot.
+    # Returns of corrected decisions on the newest prices, and the account value before them, by
+    # slot.
     newest = select(*bookings.c["slot", "earned", "restated_before"]).filter_by(season=season.id)
     newest = newest.where(bookings.c.number > 1).order_by(bookings.c.number)
     restated = {slot: (earned, before) for slot, earned, before in db.execute(newest)}
@@ -264,11 +267,11 @@ Style = Literal["trend", "contrarian", "neither", "not scored"]
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of sessions, each with an interval. ``holding`` is the mean number of sessions of a
-    position.
+    """Shares of sessions, each with an interval. ``holding`` is the mean length of a position in
+    sessions.
 
     ``with_trend`` is the share of sessions in the market with a position in the direction of the
-    last month. ``style`` says trend or contrarian only if its interval excludes one half.
+    last month. ``style`` is trend or contrarian only if its interval excludes one half.
     """
 
     entry: str

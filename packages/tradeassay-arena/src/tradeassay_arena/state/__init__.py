@@ -1,1 +1,1 @@
-"""The arena's memory: one database, one writer class, frozen records out of it."""
+"""The arena's database: one writer class, and frozen records for readers."""

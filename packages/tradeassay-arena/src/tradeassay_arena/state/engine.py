@@ -1,7 +1,7 @@
 """Opening the database: SQLite by default, PostgreSQL if several workers share it.
 
 Readers use :func:`reading_engine`, which changes nothing. Only :func:`open_engine` creates the
-arena's tables, and in an SQLite file only if the file is empty.
+arena's tables. It does so only in an empty SQLite file, never in a file with other content.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tradeassay.core.secrets import remember_address, without_secrets
 from tradeassay_arena.state import tables
 
 _LOCK = 0x7461_6172
-"""The key of PostgreSQL's advisory lock around the schema."""
+"""The key of PostgreSQL's advisory lock for changes of the schema."""
 
 
 def unreadable(db: str, error: DatabaseError) -> UserError:
-    """Return a :class:`UserError` for a damaged SQLite file. Any other error is raised again."""
+    """Return a :class:`UserError` for a damaged SQLite file. Raises any other error again."""
     if not isinstance(error.orig, sqlite3.DatabaseError) or isinstance(error, OperationalError):
         raise error
     return UserError(
@@ -38,12 +38,11 @@ def unreadable(db: str, error: DatabaseError) -> UserError:
 
 
 def open_engine(url: str, *, durable: bool = True, called: str | None = None) -> Engine:
-    """Return an engine for a database address or the path of an SQLite file, and create missing
-    tables.
+    """Return an engine for a database address or an SQLite file, and create missing tables.
 
-    Messages call the database ``called``. Any number of processes may open an empty database at
-    once. An SQLite file with another program's tables is refused and stays as it is. Any other
-    SQLite file becomes readable by its owner alone, because it holds the contacts of applicants.
+    Messages name the database ``called``. Any number of processes may open an empty database at
+    once. An SQLite file with another program's tables is refused and not changed. Any other SQLite
+    file becomes readable by its owner alone, because it contains the contacts of applicants.
 
     With ``durable`` every commit waits for the disk. Without it a process can still be killed at
     any point, but a power cut may lose the last commits.
@@ -57,7 +56,7 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
         _make_private(parsed)
         engine = _engine(parsed, durable)
         with engine.begin() as connection:
-            # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
+            # Nobody else can change the schema now: SQLite has taken its write lock.
             if connection.dialect.name == "postgresql":
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
             known = inspect(connection).has_table(tables.schema.name)
@@ -69,8 +68,8 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
 
 
 def reading_engine(url: str) -> Engine:
-    """Return an engine that reads an arena's database. It changes nothing and leaves no files
-    beside it.
+    """Return an engine that reads an arena's database. It changes nothing and leaves no other
+    files.
 
     Raises :class:`UserError` for a file that is not an arena's database, and for an address that is
     invalid or cannot be reached. Raises :class:`DataError` for a database of another version.
@@ -90,23 +89,23 @@ def reading_engine(url: str) -> Engine:
 
 
 def existing_engine(url: str) -> Engine:
-    """Return an engine that changes an arena's database. Raises like :func:`reading_engine` if it
-    is not one yet.
+    """Return an engine that writes to an existing arena database. Raises the errors of
+    :func:`reading_engine`.
     """
     reading_engine(url).dispose()
     return open_engine(url)
 
 
 def unlocked(file: Path) -> bool:
-    """Return whether no writer has an SQLite file open: there are no files of a writer beside it.
+    """Return whether no writer has an SQLite file open. A writer would have files next to it.
 
-    Such a file is opened as immutable, because even a reader would leave files beside it.
+    Such a file is opened as immutable, because even a reader would leave files next to it.
     """
     return not any(Path(f"{file}{ending}").exists() for ending in ("-wal", "-journal"))
 
 
 def _version(connection: Connection) -> int | None:
-    """Return the version of an arena's tables, or None while they are created. Raises
+    """Return the version of an arena's tables, or None while they are being created. Raises
     :class:`DataError` for another version.
     """
     version = connection.execute(select(tables.schema.c.version)).scalar()
@@ -126,7 +125,7 @@ def _parsed(url: str) -> URL:
 
 @contextmanager
 def _explained(url: str, called: str) -> Iterator[None]:
-    """Return one line on why a database cannot be opened."""
+    """Turn the errors of opening a database into a :class:`UserError` of one line."""
     try:
         yield
     except (ArgumentError, NoSuchModuleError) as error:
@@ -143,9 +142,7 @@ def _explained(url: str, called: str) -> Iterator[None]:
 
 
 def _denied(url: str) -> UserError | None:
-    """Return an error for an SQLite file that this user may not read, or None if that is not the
-    reason.
-    """
+    """Return an error if this user lacks the permission to read an SQLite file, else None."""
     file = _file_of(_parsed(url))
     if file is None or not file.is_file():
         return None
@@ -173,7 +170,7 @@ def _refuse_foreign(parsed: URL, called: str) -> None:
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             ).fetchall()
     except sqlite3.Error:
-        return  # opening it for writing says why it cannot be read
+        return  # opening the file for writing reports why it cannot be read
     names = {name for (name,) in found}
     if names and tables.schema.name not in names:
         what = f"'{called}' is not an arena's database: it holds a table '{min(names)[:80]}'"
@@ -181,22 +178,22 @@ def _refuse_foreign(parsed: URL, called: str) -> None:
 
 
 def _file_of(parsed: URL) -> Path | None:
-    """Return the SQLite file of an address, or None if there is none."""
+    """Return the SQLite file of an address, or None for another kind of database."""
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
         return None
     return Path(str(parsed.database))
 
 
 def _make_private(parsed: URL) -> None:
-    """Make an SQLite file, and the files beside it, readable by its owner alone. Creates a missing
+    """Make an SQLite file, and the files next to it, readable by its owner alone. Creates a missing
     file.
 
-    SQLite gives the files of a writer the permissions of the database, so later ones follow.
+    SQLite gives a writer's files the permissions of the database, so later files have them too.
     """
     file = _file_of(parsed)
     if file is None:
         return
-    with suppress(OSError):  # one that is there, or a folder that is not: SQLite says so
+    with suppress(OSError):  # the file exists, or its folder does not: SQLite reports the latter
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for ending in ("", "-wal", "-shm", "-journal"):
         part = Path(f"{file}{ending}")
@@ -211,7 +208,7 @@ def _make_private(parsed: URL) -> None:
 
 
 def readable_by_others(file: Path) -> int | None:
-    """Return the permissions of a file that other users may read or write, or None."""
+    """Return the permissions of a file that other users may read or write, or None if they may not."""
     mode = stat.S_IMODE(file.stat().st_mode)
     return mode if mode & (stat.S_IRWXG | stat.S_IRWXO) else None
 
@@ -232,7 +229,7 @@ def _engine(parsed: URL, durable: bool, *, reading: bool = False) -> Engine:
         require("psycopg", "postgres")
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        # A server that has gone is noticed before a statement is lost to it.
+        # Detects a lost server before a statement is sent to it.
         engine = create_engine(parsed, pool_pre_ping=True)
     else:
         # A pool of one file's connections would only hide who holds the write lock.
@@ -284,7 +281,8 @@ def _begin(connection: Any) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    # A transaction that reads first and writes later could find the file changed in between and fail; taking the
-    # write lock at once cannot. Readers that ask for it get a plain one, so that they never wait for writers.
+    # A transaction that reads first and writes later could find that the file has changed, and
+    # fail. Taking the write lock at once prevents that. Transactions that only read start without
+    # it, so they never wait for writers.
     plain = connection.get_execution_options().get("read_only", False)
     connection.exec_driver_sql("BEGIN" if plain else "BEGIN IMMEDIATE")

@@ -19,8 +19,8 @@ Status = Literal["open", "decided", "failed", "missed"]
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One session of an asset. After settlement its positions have earned ``next_price / base_price
-    - 1``.
+    """One session of an asset. After settlement the return of its positions is ``next_price /
+    base_price - 1``.
     """
 
     id: int
@@ -50,10 +50,10 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry's place in a round: its decision, the cost, and the result.
+    """One entry's part of a round: its decision, the cost, and the result.
 
-    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry
-    and asset at the start of its stage.
+    ``earned`` is None until the next price is known. ``nav`` is the value of 1 invested in this
+    entry and asset at the start of its stage.
     """
 
     id: int
@@ -95,7 +95,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeasonEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the journal, as the live pages show it."""
+    """An event of the journal, in the form of the live pages."""
 
     seq: int
     season: str
@@ -105,7 +105,7 @@ class SeasonEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlotStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The state a slot starts from: its answers before an interruption, and its agent's memory."""
+    """The initial state of a slot: its answers before an interruption, and its agent's memory."""
 
     calls: tuple[ModelCall, ...] = ()
     memory: bytes | None = None
@@ -145,8 +145,8 @@ def read_slot(row: Any) -> Slot:
 
 @cache
 def _common() -> bytes:
-    """Return the text that questions have in common. It must never change: stored questions need
-    it.
+    """Return the text that questions have in common. It must never change, because stored questions
+    are compressed with it.
     """
     return resources.files(__package__).joinpath("questions.v1.txt").read_bytes()
 

@@ -1,12 +1,12 @@
-"""The only writer of the arena's database. Every method is one transaction and can be repeated
-without harm.
+"""The only writer of the arena's database. Every method is one transaction and can safely be
+repeated.
 
 A process may die between any two transactions. Four rules make that safe. Rounds, slots, calls and
 bookings have unique keys. Only the worker with its lease decides a slot, and only while it is open.
 The phase of a round only moves forward. Each move does all of its work in one transaction.
 
-Statements that every slot or round needs are built once, because building them takes longer than
-running them.
+Statements for every slot or round are built once, because building them takes longer than running
+them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
 )
 
 
-# A row of another worker is not an error. Without this, PostgreSQL would log each one.
+# A row of another worker is not an error. Without this clause PostgreSQL would log each one.
 _ADD_ROUND = {
     "postgresql": postgresql.insert(t.rounds).on_conflict_do_nothing().returning(t.rounds.c.id),
     "sqlite": sqlite.insert(t.rounds).on_conflict_do_nothing().returning(t.rounds.c.id),
@@ -111,12 +111,12 @@ _ADD_ROUND = {
 
 
 class Amended(TradeassayError):
-    """The season was amended meanwhile, so the round has to be planned again."""
+    """The season was amended in the meantime, so the round has to be planned again."""
 
 
 class Store:
     """Writes to the database, and the reads that writes need. ``committed`` is called with the name
-    of every transaction.
+    of every committed transaction.
     """
 
     def __init__(self, engine: Engine, committed: Callable[[str], None] | None = None) -> None:
@@ -124,16 +124,16 @@ class Store:
         self.committed = committed
         self._locks = engine.dialect.name == "postgresql"
         self._turn: AbstractContextManager[object] = nullcontext() if self._locks else Lock()
-        # On PostgreSQL every statement sees what is committed by then, so a transaction would only add two
-        # messages. On SQLite a transaction makes several statements see the same moment.
+        # On PostgreSQL every statement sees all data committed before it, so a transaction would
+        # only add two messages. On SQLite a transaction gives several statements the same state.
         self._reading = {"isolation_level": "AUTOCOMMIT"} if self._locks else {"read_only": True}
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
         """Return a connection inside one transaction.
 
-        SQLite has one writer at a time and makes others poll. Threads of one process wait here
-        instead, and the next one continues at once.
+        SQLite allows one writer at a time and makes others poll. Threads of one process wait here
+        instead, and the next thread continues at once.
         """
         with self._turn, self.engine.begin() as connection:
             yield connection
@@ -190,7 +190,7 @@ class Store:
     ) -> Round:
         """Open a round with a slot for every entry, or return the existing round.
 
-        ``missed`` is the cause if the time to decide is over, and all slots are missed. ``shared``
+        ``missed`` is the cause if the time to decide is over. All slots are then missed. ``shared``
         is the present state of accounts over all assets, as JSON.
         """
         body, asset, session = canonical_json(packet), packet.symbol, packet.date
@@ -205,9 +205,7 @@ class Store:
         free = {"status": "open", "action": None, "decided_at": None, "failures": None}
         slots = []
         for entry in season.all_entries:
-            gone = season.withdrawn.get(
-                entry.id, session
-            )  # the last day on which the entry was asked
+            gone = season.withdrawn.get(entry.id, session)  # the last day of the entry's decisions
             cause = f"withdrawn by the operator on {gone}" if gone < session else missed
             closed = {
                 "status": "missed",
@@ -221,7 +219,7 @@ class Store:
             if len(db.execute(_AMENDMENTS, {"season": season.id}).all()) != len(season.amendments):
                 raise Amended(f"season '{season.id}' was amended just now")
             id = db.execute(_ADD_ROUND[db.dialect.name], row).scalar()
-            if id is not None:  # else another worker has opened it
+            if id is not None:  # otherwise another worker has opened it
                 db.execute(_ADD_SLOT, [{**slot, "round": id} for slot in slots])
                 told = {"asset": asset, "session": session, "price": packet.price}
                 add_event(db, season.id, "opened", now, told)
@@ -249,7 +247,8 @@ class Store:
         """Lease up to ``most`` open slots of a round to a worker. ``now`` and ``until`` are real
         seconds.
 
-        A worker gets its own leases back at once: it can only ask again after a restart.
+        A worker gets its own leases back at once, because it only claims them again after a
+        restart.
         """
         query = CLAIM.with_for_update(skip_locked=True) if self._locks else CLAIM
         asked = {"round": round, "worker": worker, "now": now, "most": most}
@@ -289,7 +288,7 @@ class Store:
     def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
-        Returns how many were closed. A slot that another worker has taken over is left alone.
+        Returns how many were closed. A slot that another worker has taken over is not changed.
         """
         ours = {"ids": [decided.slot.id for decided in made], "worker": worker}
         with self.write("decide") as db:
@@ -314,7 +313,7 @@ class Store:
     def miss(self, round: Round, now: str, cause: str) -> None:
         """Record the open slots of a round as missed, with the cause.
 
-        An answer that was acknowledged counts, even if the worker that should take it died.
+        An acknowledged answer counts, even if the worker that should process it died.
         """
         unanswered = (t.decisions.c.round == round.id, t.decisions.c.status == "open")
         query = (
@@ -386,10 +385,10 @@ class Store:
         )
 
     def amend(self, season: Season, made: Sequence[Amendment]) -> None:
-        """Append amendments to the journal, after those of ``season``.
+        """Append amendments to the journal, after the existing amendments of ``season``.
 
-        Raises :class:`UserError` if another amendment came first, or if a session that one of them
-        changes was opened.
+        Raises :class:`UserError` if another amendment was written first, or if a session that an
+        amendment changes was opened.
         """
         with self.write("amend") as db:
             self.lock_season(db, season.id)
@@ -536,7 +535,7 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
 
 
 def insert_unless(db: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert statement that supports a rule for rows that already exist."""
+    """Return an insert statement that supports a clause for existing rows."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
 
 

@@ -1,12 +1,12 @@
 """The arena's tables: the journal, the API for agents, and the information stream.
 
-Only plain SQL types are used, so that SQLite and PostgreSQL hold the same. Structured values are
+Only plain SQL types are used, so SQLite and PostgreSQL store the same values. Structured values are
 JSON text. Times are ISO text in UTC, which sorts by time. Season, asset and session are repeated in
 ``decisions``, because nearly every page selects decisions by them.
 
-Money is a journal: rows are only ever appended to ``bookings``. The view ``slots`` joins every
-decision with its booking and its return on the newest prices. A vendor's revision is booked as a
-correction. Prices keep the time at which they were known (``price_vintages``).
+Money is a journal: rows of ``bookings`` are only appended. The view ``slots`` joins every decision
+with its booking and its return on the newest prices. A vendor's revision is booked as a correction.
+Prices have the time at which they were known (``price_vintages``).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ bookings = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("slot", Integer, ForeignKey("decisions.id"), nullable=False),
-    # 0 is the execution, 1 the settlement, larger numbers are corrections. ``kind`` has the word.
+    # 0 is the execution, 1 the settlement. Larger numbers are corrections. ``kind`` is the name.
     Column("number", Integer, nullable=False),
     Column("season", NAME, nullable=False),
     Column("entry", NAME, nullable=False),
@@ -128,10 +128,10 @@ bookings = Table(
     Column("fee", Float, nullable=False),
     Column("nav", Float, nullable=False),
     Column("earned", Float),
-    # The signed money behind the asset, in an account over all assets.
+    # The signed money invested in the asset, for an account over all assets.
     Column("exposure_before", Float),
     Column("exposure", Float),
-    # The account before a corrected decision, on the new prices.
+    # The account value before a corrected decision, on the new prices.
     Column("restated_before", Float),
     UniqueConstraint("slot", "number"),
     Index("bookings_by_account", "season", "stage", "entry", "asset", "id"),
@@ -150,9 +150,10 @@ slots = Table(
     ),
     *(Column(name, bookings.c[name].type) for name in _MONEY),
 )
-"""Every slot with its decision and, once it is executed, the account as it was booked then.
+"""Every slot with its decision and, once it is executed, the account as booked at that time.
 
-``earned`` is on the newest prices: the last correction's where there is one."""
+``earned`` is on the newest prices. A correction takes precedence over the settlement.
+"""
 
 CREATE_SLOTS = f"""
     CREATE VIEW slots AS SELECT {", ".join(f"d.{column.name}" for column in decisions.c)},
@@ -198,11 +199,11 @@ corrections = Table(
     Column("known_at", MOMENT, nullable=False),
     Column(
         "restated", Integer, nullable=False
-    ),  # how many decisions have another return than was booked
+    ),  # the number of decisions whose return differs from the booked return
     Index("corrections_by_asset", "season", "asset", "session"),
 )
 
-# Bars that look wrong. Each holds its round until an operator or a second look accepts it.
+# Bars that look wrong. Each delays its round until an operator or a second look accepts it.
 held_bars = Table(
     "held_bars",
     metadata,
@@ -287,7 +288,7 @@ events = Table(
 )
 
 AMENDED = events.c.kind == sa.literal("amended", literal_execute=True)
-"""Events that are amendments of the operator."""
+"""Kinds of events that are the operator's amendments."""
 # Every round looks for amendments first.
 Index("events_amended", events.c.season, sqlite_where=AMENDED, postgresql_where=AMENDED)
 

@@ -1,4 +1,4 @@
-"""The information stream: what agents may read, and where it came from."""
+"""The information stream: the texts that agents may read, and their origin."""
 
 from tradeassay_arena.stream.editing import stream_publisher as stream_publisher
 from tradeassay_arena.stream.items import RawItem as RawItem

@@ -33,11 +33,11 @@ _COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument p
 
 
 class WebReader:
-    """Fetches documents. ``agent`` names the reader; some servers (EDGAR) require a mail address in
+    """Fetches documents. ``agent`` names the reader. Some servers (EDGAR) require a mail address in
     it.
 
-    A document that was read before is requested with its ETag and date, so that most requests cost
-    the server nothing. A host that answers 429, or 503 with Retry-After, is not asked again before
+    A document that was read before is requested with its ETag and date, so most requests cost the
+    server nothing. A host that answers 429, or 503 with Retry-After, is not queried again before
     that time.
     """
 
@@ -51,8 +51,8 @@ class WebReader:
         self._closed: dict[str, float] = {}
 
     def __call__(self, url: str) -> bytes:
-        """Return a document of at most 8 MiB. Raises :class:`SourceError` for anything but a full
-        answer.
+        """Return a document of at most 8 MiB. Raises :class:`SourceError` for an incomplete or
+        failed answer.
         """
         remember_address(url)
         host = _web_host(url)
@@ -61,7 +61,7 @@ class WebReader:
                 f"'{url[:80]}' is not a web address", hint="give one that begins with https://"
             )
         now = self._runtime.clock.now() / SECOND
-        # A clock that was set back must not make the pause longer than the longest one.
+        # A clock that was set back must not extend the pause beyond the longest allowed pause.
         if 0 < (rest := self._closed.get(host, now) - now) <= common.LONGEST_REST_S:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
         shown = without_secrets(url)[:80]
@@ -128,13 +128,13 @@ def feed_items(
     words: Mapping[str, Sequence[str]],
     zone: str | None = None,
 ) -> list[RawItem]:
-    """Return the items of an RSS or Atom feed. Raises :class:`SourceError` for anything else.
+    """Return the items of an RSS or Atom feed. Raises :class:`SourceError` for any other document.
 
-    An item belongs to an asset if it contains one of the asset's ``words``, in Latin script as a
-    whole word. ``zone`` is the time zone of stamps that have none. Without it such items are left
-    out, because hours matter.
+    An item belongs to an asset if it contains one of the asset's ``words``. Words in Latin script
+    must match as whole words. ``zone`` is the time zone of stamps without a zone. If it is None,
+    such items are left out, because a few hours decide whether an item was known.
     """
-    # A document type can hold entities that expand without end. No feed needs one.
+    # A document type can define entities that expand without end. No feed needs one.
     if _DOCTYPE.search(body):
         raise SourceError(f"the feed {source} declares a document type")
     feedparser: Any = require("feedparser", "arena")
@@ -148,7 +148,7 @@ def feed_items(
         parts += [rf"(?<![A-Za-z0-9])(?i:{whole})(?![A-Za-z0-9])"] if whole else []
         named[asset] = re.compile("|".join(parts))
     found = []
-    for entry in feed.entries[:100]:  # the newest stand first
+    for entry in feed.entries[:100]:  # the newest items come first
         title, link = clean(entry.get("title", "")), entry.get("link", "")
         text = clean(
             entry.get("summary", "") or "".join(part.value for part in entry.get("content", ()))
@@ -178,7 +178,7 @@ class _Company(msgspec.Struct, frozen=True):
 
 
 def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawItem]:
-    """Return a company's newest filings from EDGAR's list. ``cik`` is the company's number there.
+    """Return a company's newest filings from EDGAR's list. ``cik`` is the company's EDGAR number.
 
     Raises :class:`SourceError` for a list that cannot be read.
     """
@@ -189,7 +189,7 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
         raise SourceError(f"the list of filings of CIK {cik} cannot be read: {error}") from error
     found = []
     rows = zip_longest(*(recent.get(column, ()) for column in _COLUMNS))
-    for row in islice(rows, 40):  # the newest stand first
+    for row in islice(rows, 40):  # the newest filings come first
         number, accepted, period, form, document, about = (str(cell or "") for cell in row)
         if form not in FORMS or not number:
             continue
@@ -208,8 +208,8 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
 
 
 class Connector(NamedTuple):
-    """A live source. ``fetch`` gets its document or raises :class:`SourceError`, ``items`` parses
-    it.
+    """A live source. ``fetch`` returns its document or raises :class:`SourceError`. ``items``
+    parses the document.
     """
 
     url: str
@@ -218,21 +218,21 @@ class Connector(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The source's name in messages: its address without parts that may be a key."""
+        """The source's name in messages: its address without parts that may contain a key."""
         return without_secrets(self.url.partition("?")[0])[:80]
 
     def read(self, clock: Clock) -> list[RawItem]:
         body = self.fetch(self.url)
         return self.items(
             body, iso(clock.now())
-        )  # its fetch time at the earliest, so that no item looks older than it is
+        )  # its fetch time at the earliest, so no item looks older than its first appearance here
 
 
 async def collect(
     store: Store, season: Season, connectors: Sequence[Connector], clock: Clock
 ) -> dict[str, str]:
-    """Read every source once. Returns the errors of failed sources by address; they do not stop the
-    others.
+    """Read every source once. Returns the errors of failed sources by address. A failed source does
+    not stop the other sources.
     """
     failed: dict[str, str] = {}
     for connector in connectors:
@@ -248,10 +248,10 @@ async def collect(
 def connectors_of(season: Season, clock: Clock) -> tuple[Connector, ...]:
     """Return a season's live sources: every feed, and EDGAR for the assets with a ``cik``.
 
-    Raises :class:`UserError` for an invalid address, and for EDGAR without any ``cik``.
+    Raises :class:`UserError` for an invalid address, and for EDGAR if no asset has a ``cik``.
     """
     found, reader = [], WebReader(clock)
-    # An item about an asset contains its symbol (of a pair only the coin) or one of its names.
+    # An item about an asset contains its symbol (for a pair only the coin) or one of its names.
     words = {
         asset.symbol: (asset.symbol.partition("/")[0], *asset.names) for asset in season.assets
     }

@@ -1,7 +1,9 @@
 """Find items that repeat one another.
 
-An item is a repeat only if every word of its text stands, in order, in an earlier item, so merging
-it hides nothing. Items that are merely close to one another are noted on record and all shown."""
+An item is a repeat only if an earlier item contains every word of its text, in order. Merging it
+therefore hides nothing. Items that are only similar are marked on record, and all of them are
+shown.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from tradeassay.core.errors import require
 from tradeassay_arena.stream.items import RawItem
 
 CLOSE = 90.0
-"""Items whose similarity is at least this are noted as close."""
+"""Items with at least this similarity are marked as close."""
 
 _WORD = re.compile(r"[a-z0-9À-ɏ]+(?:['’][a-z]+)?(?:[.,]\d+)*%?|[\u3400-\u9fff]|[^\W\d_]+")
 
@@ -25,14 +27,14 @@ def _words(text: str) -> str:
 
 
 def similarity(one: RawItem, other: RawItem) -> float:
-    """Return how many words two items share, from 0 to 100. An item that is part of the other has
-    100.
+    """Return the share of words that two items have in common, from 0 to 100. An item that is part
+    of the other scores 100.
     """
     fuzz: Any = require("rapidfuzz.fuzz", "arena")
     return float(fuzz.token_set_ratio(_words(one.words), _words(other.words)))
 
 
 def repeats(item: RawItem, earlier: RawItem) -> bool:
-    """Return whether an item's text stands word for word in an earlier item."""
+    """Return whether an earlier item contains an item's text word for word."""
     words = _words(item.text or item.title)
     return bool(words) and f" {words} " in f" {_words(earlier.words)} "

@@ -1,8 +1,7 @@
-"""Publish the news of one round: turn a feed's facts into items on record and into the agents'
-news.
+"""Publish the news of one round: turn a feed's facts into recorded items and the agents' news.
 
-The result depends only on the input, and nothing that came out after the decision time is included.
-An item is shown as a model's summary, or in its own words. No rule hides an item: only a
+The result depends only on the input. It never includes anything published after the decision time.
+An item is shown as a model's summary, or in its original words. No rule hides an item: only a
 word-for-word repeat is merged into the earlier item. If a season names a checker, its verdict is
 recorded.
 """
@@ -44,9 +43,9 @@ from tradeassay_bench.llm import Model, QuestionPlace
 from tradeassay_bench.llm.prompting import PromptFolder, answer_object
 
 PROMPTS = PromptFolder("tradeassay_arena.stream.prompts", "v1", ("system", "ask", "again", "check"))
-LONGEST, LONGEST_TITLE = 480, 140  # characters of a summary and of its title
+LONGEST, LONGEST_TITLE = 480, 140  # the most characters of a summary and of its title
 REPEAT_DAYS = 14
-"""Repeats of a story come within days. The same words a month later are another event."""
+"""How far back repeats are searched. The same words a month later are a new event."""
 _DIGIT = re.compile(r"\d")
 
 
@@ -55,8 +54,9 @@ def stream_publisher(
 ) -> Publish:
     """Return the ``publish`` hook of a :class:`~tradeassay_arena.rounds.running.Runner`.
 
-    Without a ``model`` items are shown in their own words. A ``checker`` reads every text, and its
-    verdict is recorded. The news of a round is stored and returned again.
+    Without a ``model`` items are shown in their original words. A ``checker`` reads every text, and
+    its verdict is recorded. The news of a round is stored, and a repeated call returns the stored
+    news.
     """
 
     async def publish(season: Season, due: Due, facts: AssetFacts) -> tuple[NewsShown, ...]:
@@ -79,9 +79,9 @@ class _Editor:
     checker: Model | None
 
     async def edit(self, facts: AssetFacts) -> tuple[Sequence[StreamItem], tuple[NewsShown, ...]]:
-        """Return the new items of the round, and the news of its agents.
+        """Return the new items of the round, and the news for its agents.
 
-        New items are merged, summarised and checked in the order in which they came out. Raises
+        New items are merged, summarised and checked in the order of their publication. Raises
         :class:`FutureDataError` for an item that was published or fetched after the decision time.
         """
         asset, at = self.due.asset, self.due.at
@@ -106,7 +106,8 @@ class _Editor:
             added.append(known[id])
         shown = []
         for item in (known[id] for id in ids):
-            # A filing from a live source is news. A filing of the feed is a separate part of the packet.
+            # A filing from a live source is news. A filing of the feed is a separate part of the
+            # packet.
             readable = item.kind == "news" or (item.kind == "filing" and item.url)
             if not readable or item.status != "published":
                 continue
@@ -171,7 +172,7 @@ class _Editor:
     async def _ask(
         self, item: str, numbers: count[int], model: Model, request: AskModel
     ) -> ModelReply:
-        """Ask a model about an item; its questions are numbered in the order they are put."""
+        """Ask a model about an item. Questions are numbered in their order."""
         place = QuestionPlace(
             episode=f"{self.season.id}/{self.due.asset}/stream/{item}",
             step=int(self.due.session.replace("-", "")),
@@ -199,7 +200,7 @@ def _from_facts(season: Season, due: Due, facts: AssetFacts) -> list[RawItem]:
         ("price", f"close of {due.session}", price, now),
     )
     for kind, title, text, known_at in of_its_own:
-        if text is not None:  # a report without a time of its own was known by the decision time
+        if text is not None:  # a report without a publication time was known by the decision time
             text = text if kind == "price" else clean(text)
             told = {"published_at": known_at or now, "title": title, "text": text}
             found.append(raw(id=title, kind=kind, source=stored, url="", **told))
@@ -214,10 +215,11 @@ Ask = Callable[[Model, AskModel], Awaitable[ModelReply]]
 async def _summarised(
     item: StreamItem, model: Model, language: Language, ask: Ask
 ) -> StreamItem | None:
-    """Return an item with a model's summary, or None where the model gives none.
+    """Return an item with a model's summary, or None if the model gives no summary.
 
-    The model is asked once more if its answer has another form or is too long. Without an answer at all it is not
-    asked again."""
+    The model is asked once more if its answer has another form or is too long. A model that does
+    not answer is not asked again.
+    """
     copied = {name: getattr(item, name) for name in ("published_at", "source", "title", "text")}
     payload = {"kind": "stream.summary", "symbol": item.asset, "language": language, **copied}
     body = msgspec.json.encode(payload).decode()
@@ -256,8 +258,8 @@ async def _summarised(
 
 
 def extract(item: StreamItem) -> StreamItem:
-    """Return an item in its own words: as many of its sentences as fit, in order, sentences with
-    digits first.
+    """Return an item in its original words: as many sentences as fit, in order. Sentences with
+    digits are preferred.
     """
     every = sentences(item.text)
     chosen: set[int] = set()
@@ -273,7 +275,7 @@ def extract(item: StreamItem) -> StreamItem:
 
 
 async def _second_opinion(item: StreamItem, checker: Model, ask: Ask) -> ItemCheck:
-    """Return what another model says of the text that would be shown."""
+    """Return another model's verdict on the text that would be shown."""
     payload = {"source": item.words, "text": f"{item.shown_title}\n{item.shown_text}".strip()}
     body = msgspec.json.encode({"kind": "stream.check", **payload}).decode()
     messages = (

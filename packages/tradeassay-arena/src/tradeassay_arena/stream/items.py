@@ -1,6 +1,6 @@
-"""Items of the stream: a raw item as a connector found it, and the item on record.
+"""Items of the stream: the raw item from a connector, and the recorded item.
 
-Texts and time stamps are normalised. The language follows from the script.
+Texts and time stamps are normalised. The language is derived from the script.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Language = Literal["en", "zh", "other"]
 
 
 class RawItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A text from a connector, cleaned. Times are ISO 8601 in UTC.
+    """A cleaned text from a connector. Times are ISO 8601 in UTC.
 
-    ``id`` is the connector's name for it. ``fetched_at`` is when the stream first had it; in a
-    replay that is the replayed instant at which the stored data was read.
+    ``id`` is the connector's id of the item. ``fetched_at`` is the time at which the stream first
+    had the item. In a replay it is the replayed instant at which the stored data was read.
     """
 
     id: str
@@ -44,14 +44,14 @@ class RawItem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Title and text together: the material of a summary."""
+        """Title and text together, the input of a summary."""
         return f"{self.title}\n{self.text}" if self.text else self.title
 
 
 class ItemCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A checker's verdict on an item. It is recorded and hides nothing.
 
-    ``issues`` holds the checker's objection, or the reason for a missing verdict.
+    ``issues`` contains the checker's objection, or the reason for a missing verdict.
     """
 
     name: Literal["model"]
@@ -60,11 +60,11 @@ class ItemCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamItem(RawItem, frozen=True, kw_only=True):
-    """An item on record, with its provenance. Items are never deleted.
+    """A recorded item with its provenance. Items are never deleted.
 
-    ``id`` is the record's own, ``raw_id`` the connector's. ``status``: ``published`` items may
-    reach agents; a ``merged`` item repeats ``merged_into`` and adds a source to it. ``reason`` is a
-    note on the item. ``summary_by`` is ``extractive``, ``as it is`` (prices and filings) or a
+    ``id`` is the record's id, ``raw_id`` the connector's. An item with the ``status`` ``published``
+    may reach agents. A ``merged`` item repeats ``merged_into`` and adds a source to it. ``reason``
+    is a note on the item. ``summary_by`` is ``extractive``, ``as it is`` (prices and filings) or a
     model's name.
     """
 
@@ -86,7 +86,7 @@ def content_hash(raw: RawItem) -> str:
     return sha256_bytes(f"{raw.title}\n{raw.text}".encode())
 
 
-LONGEST = 20_000  # the most characters of one text that are kept
+LONGEST = 20_000  # the most characters stored of one text
 
 _BLOCK = re.compile(r"<(script|style)\b.*?</\1\s*>", re.I | re.S)
 _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.I)
@@ -114,7 +114,7 @@ def clean(text: str) -> str:
     """Return a text in one spelling: without entities and tags, in NFKC, with one kind of quote,
     dash and space.
 
-    Full-width digits and signs become plain ones, so that numbers can be compared.
+    Full-width digits and signs become ASCII, so that numbers can be compared.
     """
     if "<" in text:
         text = _TAG.sub(" ", _BREAK.sub("\n", _BLOCK.sub(" ", text)))
@@ -126,7 +126,7 @@ def clean(text: str) -> str:
 @lru_cache(maxsize=4096)
 def sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of an English or Chinese text in order. The dot of an abbreviation does
-    not end one.
+    not end a sentence.
     """
     found: list[str] = []
     for part in (p for p in _SENTENCE.split(text) if p and p.strip()):
@@ -138,10 +138,10 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def parse_stamp(text: str, zone: str | None = None) -> Instant:
-    """Read a time stamp in ISO 8601 or in the mail form of RSS (RFC 822).
+    """Parse a time stamp in ISO 8601 or in the mail form of RSS (RFC 822).
 
-    A stamp without a zone is read in ``zone`` (an IANA name). Raises :class:`DataError` without
-    either: a guess could be hours wrong, and hours decide whether an item was known.
+    A stamp without a zone is read in ``zone`` (an IANA name). If both are missing, raises
+    :class:`DataError`: a guess could be hours wrong, and hours decide whether an item was known.
     """
     text = text.strip()
     try:
@@ -151,7 +151,7 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
             found = parsedate_to_datetime(text)
         except ValueError as error:
             raise DataError(f"'{text[:60]}' is not a time stamp that can be read") from error
-        if text.endswith("-0000"):  # RFC 5322: UTC, of unknown origin
+        if text.endswith("-0000"):  # RFC 5322: UTC of unknown origin
             zone = "UTC"
     if found.tzinfo is None:
         if zone is None:
@@ -173,8 +173,8 @@ def detect(text: str) -> Language:
     """Return the language of a text by its script: Chinese characters, Latin letters (``en``), or
     ``other``.
 
-    A name or two in another script does not change the language. Any language in Latin letters
-    counts as English.
+    A name or two in another script does not change the language. Any language in Latin letters is
+    treated as English.
     """
     han, kana = len(_HAN.findall(text)), len(_KANA_HANGUL.findall(text))
     words = _LATIN_WORD.findall(text)

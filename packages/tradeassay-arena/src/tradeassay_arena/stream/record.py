@@ -1,5 +1,4 @@
-"""The stream on record: fetched items, published items, the news of rounds, and verdicts of
-experts.
+"""The recorded stream: fetched items, published items, the news of rounds, and verdicts of experts.
 
 The news of a round is written once. Each expert confirms or rejects items independently.
 """
@@ -60,8 +59,8 @@ class StreamStore:
         return None if body is None else msgspec.json.decode(body, type=tuple[NewsShown, ...])
 
     def known(self, asset: str, ids: Sequence[str], since: Instant) -> dict[str, StreamItem]:
-        """Return the asset's items on record that matter now: news from ``since`` on, and the given
-        ids.
+        """Return the asset's recorded items that are needed now: news since ``since``, and the
+        given ids.
         """
         asked = {"season": self._season, "asset": asset, "since": iso(since), "ids": ids}
         return {row.id: _read_item(row) for row in self._store.rows(_KNOWN, asked)}
@@ -70,7 +69,7 @@ class StreamStore:
         self, due: Due, added: Sequence[StreamItem], news: tuple[NewsShown, ...]
     ) -> tuple[NewsShown, ...]:
         """Store the new items and the news of a round, or return the stored news. The first writer
-        counts.
+        wins.
         """
         body = canonical_json(news)
         row = {
@@ -106,8 +105,8 @@ class StreamStore:
         """Ask a model about an item, or return its recorded answer. ``place.index`` counts the
         questions.
 
-        An answer is written before it is used. If two workers ask at once, the first answer counts.
-        Raises :class:`DataError` if the recorded question is another one.
+        An answer is written before it is used. If two workers ask at once, the first answer is
+        used. Raises :class:`DataError` if a different question is on record.
         """
         digest = sha256_of(request)
 
@@ -134,7 +133,7 @@ class StreamStore:
         return reply if first else answered() or reply
 
     def put(self, items: Sequence[RawItem]) -> None:
-        """Store fetched items. An item on record keeps its ``fetched_at``."""
+        """Store fetched items. A recorded item keeps its ``fetched_at``."""
         rows = {}
         for item in items:
             key = sha256_of((item.kind, item.source, item.id, content_hash(item)))
@@ -151,10 +150,10 @@ class StreamStore:
                 db.execute(unless_there, [rows[place] for place in sorted(rows)])
 
     def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
-        """Return items published from ``since`` on, and both published and fetched by ``at``.
+        """Return items published since ``since``, and both published and fetched by ``at``.
 
-        At most the newest 100 of one source: items are compared pairwise, so an endless feed would
-        delay the round.
+        At most the newest 100 of one source are returned. Items are compared pairwise, so an
+        endless feed would delay the round.
         """
         asked = {"season": self._season, "asset": asset, "since": since, "at": at}
         found = [_RAW.decode(body) for (body,) in self._store.rows(_CAME_IN, asked)]
@@ -181,7 +180,7 @@ def items(
     status: Status | None = None,
     limit: int = 100,
 ) -> tuple[StreamItem, ...]:
-    """Return items, newest first; None asks for every kind or status."""
+    """Return items, newest first. None selects every kind or status."""
     asked = {"season": season, "kind": kind, "status": status}
     query = select(stream_items).filter_by(
         **{name: value for name, value in asked.items() if value is not None}
@@ -196,9 +195,7 @@ Verdict = Literal["confirm", "reject"]
 
 
 class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
-    """An expert's verdict on an item: whether the shown text is a true and fair account of the
-    source.
-    """
+    """An expert's verdict on an item: whether the text is a true and fair account of the source."""
 
     item: str
     expert: str
@@ -208,7 +205,7 @@ class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
-    """An item with its reviews and the sources of its story (its own first)."""
+    """An item with its reviews and the sources of its story (its own source first)."""
 
     item: StreamItem
     provenances: tuple[dict[str, str], ...]
@@ -257,9 +254,7 @@ def _reviews(store: Store, season: str, item: str | None = None) -> tuple[ItemRe
 
 
 def item_page(store: Store, season: str, id: str) -> ItemPage:
-    """Return an item with everything on record about it. Raises :class:`UserError` for an unknown
-    id.
-    """
+    """Return an item with all its records. Raises :class:`UserError` for an unknown id."""
     own = stream_items.c
     query = select(stream_items).where(
         own.season == season, (own.id == id) | (own.merged_into == id)
@@ -281,9 +276,9 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
 class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of a season's stream. Shares are of news items and have Wilson intervals.
 
-    ``kinds`` counts items by kind, ``by`` published news by summariser, ``sources`` the items of
-    each source by status. ``confirmed`` is the share of experts' verdicts that confirm,
-    ``agreement`` is Krippendorff's alpha.
+    ``kinds`` counts items by kind, ``by`` counts published news by summariser, ``sources`` counts
+    the items of each source by status. ``confirmed`` is the share of experts' verdicts that
+    confirm, ``agreement`` is Krippendorff's alpha.
     """
 
     season: str

@@ -63,8 +63,8 @@ class Arena:
 
     ``register``: the operator may register entries over HTTP. ``apply``: anybody may apply for an
     entry. ``own`` returns the health of this process's own worker, which may be newer than the
-    database. ``embed`` is an origin whose pages may frame these. ``translate`` returns a page that
-    is not in the folder because it is in another language than English, or None.
+    database. ``embed`` is an origin whose pages may frame these. ``translate`` returns a page in
+    another language than English, which the folder does not contain, or None.
     """
 
     api: AgentApi
@@ -80,7 +80,8 @@ class Arena:
 def create_app(arena: Arena) -> FastAPI:
     """Return the arena's application: API routes, and the site's files for every other address.
 
-    While it runs, MCP clients are answered at ``/mcp`` as by ``tradeassay mcp`` (extra ``serve``).
+    While it runs, ``/mcp`` serves MCP clients in the same way as ``tradeassay mcp`` (extra
+    ``serve``).
     """
     mcp = _McpRoute(arena)
 
@@ -124,8 +125,8 @@ def create_app(arena: Arena) -> FastAPI:
     ):
         app.include_router(router)
     app.router.routes[:0] = [Route("/mcp", mcp)]
-    # Routes that take only the request skip FastAPI's parsing of parameters, which is more than half of an
-    # agent's request. They also stay in FastAPI for OpenAPI.
+    # Routes that take only the request skip FastAPI's parsing of parameters, which is more than
+    # half of an agent's request. They also stay in FastAPI for OpenAPI.
     app.router.routes[:0] = [
         Route(route.path, route.endpoint, methods=list(route.methods or ()))
         for route in for_agents.routes
@@ -196,7 +197,7 @@ def create_app(arena: Arena) -> FastAPI:
 
 
 class _McpRoute:
-    """Answers MCP clients between the application's start and its end."""
+    """Serves MCP clients while the application runs."""
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
@@ -238,13 +239,14 @@ class _Guarded:
             return
         named = {name for name, _ in scope["headers"]}
         if b"content-length" in named and b"transfer-encoding" in named:
-            # A proxy may have used the other length, and the rest could be another client's request.
+            # A proxy may have used the other length. The rest could then be another client's
+            # request.
             refused = Response("a body has one length", 400, {"connection": "close"}, "text/plain")
             await refused(scope, receive, send)
             return
         if any(
             c < " " for c in scope["path"]
-        ):  # not an address of ours, and a database could not store it
+        ):  # not a valid address of the site, and a database could not store it
             refused = Response(
                 b'{"detail":"there is nothing here"}', 404, media_type="application/json"
             )
@@ -296,7 +298,7 @@ def _file(folder: Path, request: Request) -> Response:
 
 
 def _page(content: bytes, request: Request) -> Response:
-    """Answer with a page that was made for this reader."""
+    """Answer with a page that was rendered for this request."""
     etag = f'"{sha256_bytes(content)[:24]}"'
     headers = {"etag": etag, "cache-control": "no-cache", "vary": "accept-encoding"}
     if etag in request.headers.get("if-none-match", ""):

@@ -36,7 +36,9 @@ from tradeassay_arena.stream import items, quality
 from tradeassay_arena.web.words import PageWords
 
 FEED, LATEST, EVENTS, ITEMS, OWN = 40, 9, 12, 40, 30
-"""Numbers of decisions on the feed, the first page and an entry's page (``OWN``), and of events and items."""
+"""The numbers of decisions on the feed, on the first page and on an entry's page (``OWN``), and the
+numbers of events and items.
+"""
 
 PERIODS = (0, 91, 31)
 """The periods of the chart's buttons in days; 0 is all days."""
@@ -47,7 +49,7 @@ ACTS = (
     ("H", "held", "○", "hold"),
     ("fm", "failed", "✕", "bad"),
 )
-"""How actions are drawn: first letter, name, glyph and tone."""
+"""How actions are displayed: first letter, name, glyph and tone."""
 
 FORMS = {
     **dict.fromkeys(("CR", "AR", "excess"), "change"),
@@ -56,7 +58,9 @@ FORMS = {
 }
 """Formats of measures. Other measures are plain numbers."""
 COLUMNS = ("CR", "excess", "AR", "AV", "SR", "MDD")
-"""The measures of the standings and of an entry: the paper's five, and the return above buy and hold."""
+"""The measures of the standings and of an entry: the paper's five, and the return above buy and
+hold.
+"""
 
 
 class Page(NamedTuple):
@@ -71,8 +75,8 @@ class Page(NamedTuple):
 
 
 def asset_folders(season: Season) -> dict[str, str]:
-    """Return the folder of every asset: its symbol with dashes for characters that a path cannot
-    have.
+    """Return the folder of every asset: its symbol, with dashes for characters that are not valid
+    in a path.
     """
     found: dict[str, str] = {}
     for asset in season.assets:
@@ -84,7 +88,9 @@ def asset_folders(season: Season) -> dict[str, str]:
 
 
 def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
-    """Return the pages that change with the season. Pages of rounds and items are made separately."""
+    """Return the pages that change with the season. Pages of rounds and items are rendered
+    separately.
+    """
     rows, drawn = board_rows(words, state.season, state.board()), _named(state, words, None)
     yield _standings(state, words, rows, drawn)
     for symbol, folder in asset_folders(state.season).items():
@@ -248,7 +254,7 @@ def _information(state: SeasonSnapshot, words: PageWords) -> Page:
 
 
 def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity:
-    """Return a chart's lines under the names of the page, rounded for a screen."""
+    """Return a chart's lines under the page's names, rounded for the screen."""
 
     def short(values: Sequence[float | None]) -> tuple[float | None, ...]:
         return tuple(None if value is None else round(value, 5) for value in values)
@@ -266,7 +272,8 @@ def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity
 def _pace_chart(found: Pace, words: PageWords) -> Markup:
     """Return an entry's pace against buy and hold, with its narrowing band."""
     width = [high - low for low, high in zip(found.low, found.high, strict=True)]
-    # Leave out first looks whose band is over six times as wide as the last: they would flatten the chart.
+    # Leave out first looks whose band is over six times as wide as the last band: they would
+    # flatten the chart.
     first = next(place for place, wide in enumerate(width) if wide <= 6.0 * width[-1])
     low, mean, high = (
         tuple(round(value, 5) for value in row[first:])
@@ -342,7 +349,7 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
 
 
 def _leader(words: PageWords, season: Season, rows: tuple[BoardRow, ...]) -> str:
-    """Return the sentence on the leader, and whether the lead is significant."""
+    """Return the sentence that names the leader and states whether the lead is significant."""
     if season.live:
         return words("standings.no_live_ranks")
     ranked = [row for row in rows if row.standing.rank]
@@ -372,11 +379,11 @@ def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = No
 
 
 def names_of(words: PageWords, season: Season) -> dict[str, str]:
-    """Return the name of every entry: its architecture and model, then its label, or its id if it
-    has no model.
+    """Return the name of every entry: its architecture and model, then its label. An entry without
+    a model and label shows its id.
 
-    Two equal names get their ids. A label is the operator's choice, so every name includes the
-    kind, and a model its provider. Only names of the baseline and of architectures are translated.
+    Ids are added to equal names. A label is the operator's choice, so every name includes the kind,
+    and a model its provider. Only names of the baseline and of architectures are translated.
     """
     found = {}
     for entry in season.all_entries:
@@ -451,9 +458,9 @@ _REASONS = ("reason", "argument", "reasoning", "lesson")
 
 
 def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
-    """Return a contribution to a debate as lines of (label, words), the words last.
+    """Return a contribution to a debate as lines of (label, text). The text comes last.
 
-    Answers are stored as JSON. Anything else is shown as it is.
+    Answers are stored as JSON. Any other content is shown unchanged.
     """
     try:
         said = msgspec.json.decode(text)

@@ -1,4 +1,4 @@
-"""Serve an arena: the application under uvicorn, with or without a season played in a thread."""
+"""Serve an arena: the application under uvicorn, with or without a season that plays in a thread."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ from tradeassay_bench.llm import Access, Budget, ModelParams, open_model
 
 
 class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a season is played.
+    """Options for playing a season.
 
     ``allow`` are private networks in which agents may be called. ``worker`` is this process's name
-    (None: the machine's name, with a number if several play here). ``renamed`` are live symbols
-    that have changed (OLD=NEW). ``on_health`` receives the worker's health once. ``clock`` is the
-    clock of a live season. A replay from a record has its own ``opener`` of models, ``feed`` and
-    ``outside`` agents.
+    (None: the machine's name, with a number if several processes play here). ``renamed`` are
+    renamed live symbols (OLD=NEW). ``on_health`` receives the worker's health once. ``clock`` is
+    the clock of a live season. A replay from a record has its own ``opener`` of models, ``feed``
+    and ``outside`` agents.
 
-    ``access`` and ``connections`` say how models are reached. ``budget`` covers all of them: at its
-    cap the season stops with :class:`SeasonCapped` and can be continued. ``progress`` is called
-    after every round of a replay.
+    ``access`` and ``connections`` are the settings for calling models. ``budget`` covers all of
+    them: at its cap the season stops with :class:`SeasonCapped` and can be continued. ``progress``
+    is called after every round of a replay.
     """
 
     allow: Sequence[Network] = ()
@@ -93,12 +93,13 @@ async def play(
     until: Instant | None = None,
     how: PlayOptions | None = None,
 ) -> int:
-    """Play a season from where its database ends. Returns how many rounds this worker finished.
+    """Play a season from the end of its database. Returns how many rounds this worker finished.
 
-    A live season follows the machine's clock, any other is replayed at ``speed``. All texts of
-    agents go through the information stream, and live sources are collected beside the rounds. The
-    call may be cancelled at any moment and repeated. Raises :class:`UserError` for entries that
-    cannot take part and for missing data, and :class:`Stalled` if a part stays away for too long.
+    A live season follows the machine's clock. Any other season is replayed at ``speed``. All texts
+    for agents go through the information stream, and live sources are collected while rounds run.
+    The call may be cancelled at any moment and repeated. Raises :class:`UserError` for entries that
+    cannot take part and for missing data, and :class:`Stalled` if a part stays unavailable for too
+    long.
     """
     how, live = how or PlayOptions(), is_live(season)
     if live:
@@ -174,8 +175,8 @@ async def play(
 
 
 async def collect_news(runner: Runner) -> None:
-    """Read the live sources repeatedly. The error of each source is reported separately and it is
-    tried again.
+    """Read the live sources repeatedly. The error of each source is reported separately, and the
+    source is tried again.
     """
     season, clock = runner.season, runner.clock
     sources = connectors_of(season, clock)
@@ -186,7 +187,8 @@ async def collect_news(runner: Runner) -> None:
         try:
             failed = await collect(runner.store, season, sources, clock)
         except Exception as error:
-            # For example the database, which the rounds report too. Collecting goes on when it is back.
+            # For example the database, which the rounds report too. Collecting goes on when it is
+            # back.
             runner.health.trouble("news", error, "warning")
         else:
             runner.health.fine("news")
@@ -201,12 +203,12 @@ async def collect_news(runner: Runner) -> None:
 
 
 MARK_S = 900.0
-"""How often vendors are asked for prices between the closes, in seconds."""
+"""The interval at which vendors are queried for prices between the closes, in seconds."""
 
 
 async def _mark(runner: Runner, feed: LiveFeed) -> None:
-    """Ask vendors now and then for the return of open positions since the last close. Rounds do not
-    depend on it.
+    """Query vendors at intervals for the return of open positions since the last close. Rounds do
+    not depend on it.
     """
     while True:
         for asset in runner.season.assets:
@@ -231,9 +233,9 @@ async def _mark(runner: Runner, feed: LiveFeed) -> None:
 
 
 class Player:
-    """Runs :func:`play` in a thread, so that the API stays quick while agents think.
+    """Runs :func:`play` in a thread, so that the API stays fast while agents think.
 
-    ``ended`` is called if the season cannot go on. ``error`` has the cause.
+    ``ended`` is called if the season cannot continue. ``error`` has the cause.
     """
 
     def __init__(
@@ -276,7 +278,7 @@ class Player:
         return self._stopped
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the season's end. Returns False if it is still played."""
+        """Wait for the season's end. Returns False if it is still running."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -307,7 +309,7 @@ class Player:
 
     def _hear(self, health: Health) -> None:
         def alert(text: str) -> None:
-            """Say what begins to fail, or that all is well again, here and at the operator's address."""
+            """Report a new failure or the end of all failures, here and at the operator's address."""
             self._say(text)
             if self._webhook:
                 body = msgspec.json.encode(
@@ -333,13 +335,13 @@ def _post(address: str, body: bytes) -> None:
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """How an arena is served. ``speed`` is read by :func:`parse_speed`. ``experts`` may judge the
-    stream.
+    """Options for serving an arena. ``speed`` is parsed by :func:`parse_speed`. ``experts`` may
+    judge the stream.
 
     ``pages`` is the folder of the site (empty: named after the database). ``allow`` are private
-    networks in which agents may be called, ``renamed`` live symbols that have changed (OLD=NEW).
-    ``wait`` holds a replay until the first outside agent is registered. ``proxies`` are networks of
-    proxies whose X-Forwarded-For is trusted. ``webhook`` is an address that receives alerts.
+    networks in which agents may be called. ``renamed`` are renamed live symbols (OLD=NEW). ``wait``
+    delays a replay until the first outside agent is registered. ``proxies`` are networks of proxies
+    whose X-Forwarded-For is trusted. ``webhook`` is an address that receives alerts.
     """
 
     db: str = "arena.db"
@@ -377,7 +379,7 @@ class ArenaServer(uvicorn.Server):
 
 
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
-    """Serve until the process is stopped. A given season is played beside the pages.
+    """Serve until the process is stopped. A given season is played at the same time.
 
     Without a season the database is only shown. Stopping is clean, and starting again resumes.
     Raises :class:`UserError` for a season that cannot be played or a database that cannot be
@@ -419,7 +421,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             continue
         key = api.issue_key(kind, name, now=iso(api.clock.now()))
         say(f"key of {kind} '{name}': {key}")
-        # Only the secret part is hidden: the id is stored in the database.
+        # Hide only the secret part: the id is stored in the database.
         remember(key.split("-", 2)[2])
 
     def own() -> Health | None:
@@ -450,7 +452,8 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     server = ArenaServer(config, api.closing)
     done = threading.Event()
     writing = threading.Thread(target=pages.follow, args=(done,), name="pages", daemon=True)
-    # How long rendering a page may keep an agent waiting for the interpreter (Python's default is 5 ms).
+    # How long rendering a page may keep an agent waiting for the interpreter (Python's default is 5
+    # ms).
     sys.setswitchinterval(0.001)
     writing.start()
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
@@ -462,11 +465,11 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     except KeyboardInterrupt:
         if player is None or not player.stop():
             raise
-        raise KeyboardInterrupt("the player has said it") from None
+        raise KeyboardInterrupt("the player has reported the stop") from None
     finally:
         if player is not None:
             player.stop()
-        done.set()  # pages are written once more, to show that the season is not played now
+        done.set()  # pages are written once more, to show that the season has stopped
         writing.join(20)
         store.engine.dispose()
     if player is not None and player.error is not None:

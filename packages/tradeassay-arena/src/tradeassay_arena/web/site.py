@@ -1,13 +1,13 @@
-"""The public site: folders of HTML and JSON that any static server can serve, written when
+"""The public site: folders of HTML and JSON that any static server can serve, rewritten when
 something changes.
 
-:func:`render` makes the files of a season from its snapshot, which comes from the journal alone.
-:class:`PageWriter` writes changed files, each one atomically, and can be started again at any time.
-The present state of workers is not in the journal. It is in ``now.json``, which pages poll,
-together with a version of every page, so that a reader only fetches changed pages.
+:func:`render` renders the files of a season from its snapshot, which is computed from the journal
+alone. :class:`PageWriter` writes changed files, each one atomically, and can be restarted at any
+time. The present state of workers is not in the journal. It is in ``now.json``, which pages poll,
+together with a version of every page, so a reader only fetches changed pages.
 
-A site for any static server has its pages in every language. The arena's own server has English
-ones, and makes the others when they are asked for (:meth:`PageWriter.translate`).
+A site for any static server contains its pages in every language. The arena's own server writes the
+English pages, and renders other languages on request (:meth:`PageWriter.translate`).
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$
 """Pages that are usually written once and never polled."""
 
 MOST_TRANSLATIONS = 256
-"""The most pages in other languages that are kept in memory."""
+"""The most pages in other languages that are cached in memory."""
 
 COMING_S, GIVE_WAY_S = 1.0, 4.0
-"""How long rendering waits for agents when a round opens, and in total, in seconds."""
+"""How long rendering waits for agents after a round opens, and in total, in seconds."""
 
 _SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
 _OWN = ("arena.css", "arena.js", "mark.svg")
@@ -78,12 +78,12 @@ Files = Iterator[tuple[str, bytes]]
 
 
 class Now(msgspec.Struct, frozen=True, kw_only=True):
-    """``now.json``: the state of workers, the entries that open rounds wait for, and a version of
-    every page that changes.
+    """``now.json``: the state of workers, the entries that open rounds are waiting for, and a
+    version of every page that changes.
 
     ``judged``: experts may judge items here. ``provisional`` is each entry's return since the last
-    decisions, at prices of ``priced_at``. Nothing is booked on it, and it is empty if outside
-    agents play.
+    decisions, at prices of ``priced_at``. No booking uses it, and it is empty if outside agents
+    take part.
     """
 
     states: dict[str, SeasonState]
@@ -95,10 +95,10 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The state from which a season's pages on disk were made: the newest event they show, its
+    """The state from which a season's pages on disk were rendered: the newest event they show, its
     hash, the spec and our templates.
 
-    The hash matters because a database may be restored and go on with other events.
+    The hash matters because a database may be restored and continue with other events.
     """
 
     seq: int
@@ -117,8 +117,8 @@ def render(
 ) -> Files:
     """Return the files of a season by their path in the site. Equal journals give equal bytes.
 
-    ``shown`` are the rounds (asset, session) and ``items`` the news whose pages are wanted; None
-    selects all.
+    ``shown`` selects the rounds (asset, session) and ``items`` the news whose pages are rendered.
+    None selects all.
     """
     season, home = state.season, _home(state.season)
     for language in languages:
@@ -159,7 +159,7 @@ def _home(season: Season) -> str:
 
 def _round_page(state: SeasonSnapshot, asset: str, day: str, before: str | None) -> Page | None:
     """Return the page of a round, or None if there is no such round. ``before`` is the session of
-    the round before it.
+    the previous round.
     """
     found = read_round(state.store, state.season, asset, day, sealed=state.sealed)
     if found is None:
@@ -224,7 +224,7 @@ def render_front(store: Store, *, languages: Sequence[Language] = LANGUAGES) -> 
 
 
 def atom(state: SeasonSnapshot) -> str:
-    """Return the newest events as an Atom feed. Decisions are not in it before they may be shown."""
+    """Return the newest events as an Atom feed. A decision appears only when it may be shown."""
     said, folders, id = words(LANGUAGES[0]), asset_folders(state.season), state.season.id
     kinds = ("settled", "corrected", "amended", "season")
     told = newest_events(state.store, state.season, 40, sealed=state.sealed, kinds=kinds)
@@ -272,7 +272,7 @@ def _files(language: Language, home: str, page: Page, state: SeasonSnapshot | No
 
 
 def _html(language: Language, home: str, page: Page, state: SeasonSnapshot | None) -> str:
-    """Return a page in one language, with a mark in place of its version."""
+    """Return a page in one language, with a placeholder for its version."""
     path = f"/{home}{page.path}"
     context: dict[str, Any] = {
         "json_at": f"{path}index.json" if page.data is not None else "",
@@ -292,7 +292,7 @@ def _html(language: Language, home: str, page: Page, state: SeasonSnapshot | Non
 
 
 def render_page(language: Language, template: str, context: dict[str, Any]) -> str:
-    """Return a page in one language. A page without a ``season`` in its context belongs to none."""
+    """Return a page in one language. Without a ``season`` in its context it belongs to no season."""
     said, prefix, path = words(language), _prefix(language), context.get("path", "/")
     season: Season | None = context.get("season")
     first = "" if season is None else asset_folders(season)[season.assets[0].symbol]
@@ -342,7 +342,7 @@ def static_address(name: str) -> str:
 
 @cache
 def _look() -> str:
-    """Return a hash of everything but the journal that changes the look of a page."""
+    """Return a hash of all inputs to the look of a page except the journal."""
     made = hashlib.sha256(__version__.encode())
     for name in (*_SHELL, *_OWN):
         made.update(_static(name))
@@ -356,9 +356,10 @@ def _look() -> str:
 
 @dataclass(slots=True)
 class _Followed:
-    """A season whose pages are kept up to date. ``book`` reads only new settlements.
+    """A season whose pages are updated continuously. ``book`` reads only new settlements.
 
-    ``seq`` is the event up to which the pages are right, ``snapshot_seq`` that of the snapshot.
+    ``seq`` is the newest event that the pages show, ``snapshot_seq`` the newest event of the
+    snapshot.
     """
 
     season: Season
@@ -370,13 +371,13 @@ class _Followed:
 
 
 class PageWriter:
-    """Writes the pages of all seasons of a database into a folder and keeps them up to date.
+    """Writes the pages of all seasons of a database into a folder and updates them.
 
-    Any number of processes may write one folder: a lock makes them take turns, and the second finds
-    the work done. Unchanged files are left alone. If a process dies between a settlement and its
-    pages, the pages still name the event they show, and the next process goes on from there.
+    Any number of processes may write one folder. A lock makes them take turns, and the second finds
+    the work done. Unchanged files are not rewritten. If a process dies between a settlement and its
+    pages, the pages still name their newest event, and the next process continues from there.
 
-    ``languages`` are those of the pages that are written. :meth:`translate` makes the others.
+    ``languages`` are the languages of the written pages. :meth:`translate` renders the others.
     """
 
     def __init__(
@@ -448,9 +449,10 @@ class PageWriter:
             return written
 
     def follow(self, stop: Event, *, every_s: float = 0.5) -> None:
-        """Keep the pages up to date until ``stop``. Writing takes at most a quarter of the time.
+        """Update the pages until ``stop`` is set. Writing takes at most a quarter of the time.
 
-        A failing database or disk is tried again, because pages must not hold up the season.
+        After a failure of the database or the disk it tries again, because pages must not delay the
+        season.
         """
         while True:
             began = time.monotonic()
@@ -465,9 +467,10 @@ class PageWriter:
             stop.wait(max(every_s, 3.0 * took))
 
     def translate(self, path: str) -> bytes | None:
-        """Return the page at a path, in a language whose pages are not written; None without one.
+        """Return the page at a path in a language whose pages are not written, or None if there is
+        no page.
 
-        It carries the version of the English page: both change together.
+        It has the version of the English page, because both change together.
         """
         for language in LANGUAGES:
             prefix = _prefix(language)
@@ -551,13 +554,13 @@ class PageWriter:
         return written
 
     def _give_way(self, least: float = 0.0) -> None:
-        """Wait while agents use this process's API, at least for ``least`` seconds."""
+        """Wait while agents use this process's API, but at least ``least`` seconds."""
         while self._shared and (self.waited < least or self._api.busy) and self.waited < GIVE_WAY_S:
             time.sleep(0.02)
             self.waited += 0.02
 
     def _on_disk(self, mark: Path, one: _Followed, newest: int) -> int:
-        """Return the event up to which the pages on disk are right, or 0 if they are of another
+        """Return the newest event that the pages on disk show, or 0 if they belong to another
         journal.
         """
         try:
@@ -629,7 +632,8 @@ class PageWriter:
         found = {}
         for entry, held in holdings(self._store, season, sealed=False).items():
             worth = [(line.nav or 0.0, line, marks.get(asset)) for asset, line in held.items()]
-            # A mark counts from the close of the position's session until that session is settled.
+            # A mark is valid from the close of the position's session until that session is
+            # settled.
             moved = [
                 nav * (line.position or 0) * (mark.growth - 1.0)
                 for nav, line, mark in worth
@@ -641,7 +645,7 @@ class PageWriter:
         return found, max(mark.at for mark in marks.values())
 
     def _write(self, path: str, content: bytes) -> int:
-        """Write a file of the site atomically. Returns 0 if the file has this content already.
+        """Write a file of the site atomically. Returns 0 if the file already has this content.
 
         The disk is not synced: a page lost in a power cut is written again.
         """

@@ -27,7 +27,9 @@ class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arena_health(store: Store, own: Health | None) -> ArenaHealth:
-    """Return the health of the arena. This process's own worker is newer than the database."""
+    """Return the health of the arena. For this process's own worker, ``own`` is newer than the
+    database.
+    """
     try:
         found = {(one.season, one.worker): one for one in read_workers(store)}
         database = "ok"
@@ -38,7 +40,7 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
         found[told.season, told.worker] = told
     every = tuple(found.values())
     played = {one.season for one in every if one.state in ("live", "replay")}
-    # A worker that is silent for a day while others play was removed, not lost.
+    # A worker that is silent for a day while other workers play was removed, not lost.
     stalled = any(
         one.state == "stalled" and (one.silent_s < 86_400 or one.season not in played)
         for one in every
@@ -49,7 +51,7 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
 def season_books(store: Store) -> tuple[dict[str, Any], ...]:
     """Return the counts of every season: rounds by phase, slots by status, and troubles.
 
-    Of corrections, held bars and skipped sessions the newest are included.
+    The newest corrections, held bars and skipped sessions are included.
     """
     counts, books = _counts(store), []
     for id in season_ids(store):
@@ -74,8 +76,8 @@ def season_books(store: Store) -> tuple[dict[str, Any], ...]:
 def _counts(store: Store) -> dict[str, list[tuple[str, str, int]]]:
     """Count rows by season and by status, phase or asset.
 
-    Slots of unsettled rounds are only counted as open or not. A failed decision holds, so its
-    status would reveal a competitor's position.
+    Slots of unsettled rounds are only counted as open or not open. A failed decision means HOLD, so
+    its status would reveal a competitor's position.
     """
     counted = {}
     season, status = decisions.c.season, decisions.c.status

@@ -1,4 +1,4 @@
-"""The words of the pages, in English and Chinese. Texts of agents and models are shown unchanged."""
+"""The texts of the pages, in English and Chinese. Texts of agents and models are shown unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PageWords:
         self._said = catalogue(language)
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return a text with its values. Raises :class:`KeyError` for an unknown key."""
+        """Return a text filled with values. Raises :class:`KeyError` for an unknown key."""
         text = self._said[key]
         return text.format(**values) if values else text
 
@@ -29,7 +29,7 @@ class PageWords:
         return self._said.get(key, otherwise)
 
     def kind(self, architecture: str) -> str:
-        """Return an architecture's name. An architecture that is not ours keeps its own."""
+        """Return an architecture's name. An architecture of another package keeps its own name."""
         return self.maybe(f"architecture.{architecture}", architecture)
 
     def some(self, *groups: str) -> dict[str, str]:
@@ -37,9 +37,7 @@ class PageWords:
         return {key: text for key, text in self._said.items() if key.partition(".")[0] in groups}
 
     def reason(self, text: str | None) -> str:
-        """Return a sentence of the library in this language, clause by clause. Unknown clauses stay
-        in English.
-        """
+        """Translate a sentence of the library, clause by clause. Unknown clauses stay in English."""
         if not text or self.language == "en":
             return text or ""
         whole = self._clause(text)
@@ -80,12 +78,12 @@ def catalogue(language: Language) -> dict[str, str]:
 
 _ANY = ".+?"
 _CLAUSE = "(?:(?!; ).)+?"
-"""Patterns of a value: any text, or any text within one clause."""
+"""Patterns for a value: any text, or any text within one clause."""
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return the library's sentences as patterns: ``{n}`` in the English catalogue matches any
+    """Return the library's sentences as patterns. ``{n}`` in the English catalogue matches any
     value.
     """
     found = []

@@ -1,7 +1,8 @@
-"""The four architectures of Agent Market Arena and the bare model: who is asked what, in which order, and who
-sees whose words.
+"""The architectures of Agent Market Arena: their roles, the order of their questions, and what each
+role sees.
 
-Each is a sans-I/O generator over one packet of information and its own memory. Nothing here talks to a model.
+Each architecture is a sans-I/O generator over one packet of information and its own memory. This
+package never calls a model.
 """
 
 from tradeassay_arena.agents.ama.architectures import (

@@ -1,10 +1,10 @@
 """The architectures: a trading firm, a hedge fund of sixteen personas, the bare model, a vote of
-several models, a fund whose manager remembers, and a single investor with a four-layer memory
+several models, a fund whose manager keeps a journal, and a single investor with a four-layer memory
 that reflects on its outcomes.
 
-Twelve of the personas are ways of investing named after the investors who made them known, four are
-plain analysts. The sketches are ours and describe a way of thinking. None of the named investors
-has anything to do with this project. A role sees only its own field of the information.
+Twelve of the personas are named after well-known investors. Four are plain analysts. We wrote the
+sketches, and each describes a style of investing. None of the named investors has anything to do
+with this project. A role sees only its own part of the information.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def news(packet: Packet) -> dict[str, object]:
 
 
 def headlines(packet: Packet) -> dict[str, object]:
-    """Return titles alone, for the analyst of sentiment."""
+    """Return the titles of the news for the sentiment analyst."""
     return {"headlines": [[item.published_at, item.source, item.title] for item in packet.news]}
 
 
@@ -61,7 +61,9 @@ def everything(packet: Packet) -> dict[str, object]:
 
 
 def record(packet: Packet) -> dict[str, object]:
-    """Return the agent's settled decisions, and the messages of others if the season allows them."""
+    """Return the agent's settled decisions, and the other agents' messages if the season allows
+    messages.
+    """
     shown: dict[str, object] = {
         "outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes]
     }
@@ -85,7 +87,7 @@ MANAGER = Role("manager", "decision", "manager")
 
 @architectures.register("trade")
 class TradeAgent(RoleAgent[ArchitectureConfig]):
-    """Analysts see one field each, researchers see the analysts' opinions, and the manager sees the
+    """Analysts see one field each. Researchers see the analysts' opinions. The manager sees the
     whole process.
     """
 
@@ -201,7 +203,7 @@ VOTERS: Final = tuple(f"voter-{number}" for number in range(1, 10))
 
 @architectures.register("vote")
 class VotingAgent(RoleAgent[VoteConfig]):
-    """The bare model, asked several times independently. The most frequent action is taken.
+    """The bare model, asked several times independently. The most frequent action wins.
 
     A tie becomes HOLD. Confidence and allocation are the means of the winning votes.
     """
@@ -227,7 +229,7 @@ class VotingAgent(RoleAgent[VoteConfig]):
 
 
 def counted(votes: tuple[Verdict, ...]) -> Verdict | None:
-    """Return what most votes say, HOLD where two actions have as many; None without a vote."""
+    """Return the action with the most votes, HOLD for a tie, or None if there are no votes."""
     ranked = Counter(vote.action for vote in votes).most_common()
     if not ranked:
         return None
@@ -257,7 +259,7 @@ FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {
 
 
 class DeepFundConfig(ArchitectureConfig, frozen=True, kw_only=True):
-    """``remembered`` is the number of own decisions that the manager sees."""
+    """``remembered`` is the number of its own past decisions that the manager sees."""
 
     remembered: int = 20
 
@@ -273,7 +275,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diary(msgspec.Struct, frozen=True, kw_only=True):
-    """The memory: own decisions, oldest first."""
+    """The memory of the fund: its own decisions, oldest first."""
 
     entries: tuple[Remembered, ...] = ()
 
@@ -289,7 +291,9 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def lessons(self) -> dict[str, object]:
-        """Return how each analyst's views fared: how often the asset moved as they said, of how many."""
+        """Return for each analyst how often the asset moved as predicted, and the number of
+        predictions.
+        """
         score: dict[str, list[int]] = {}
         for entry in self.entries:
             if entry.earned is None or entry.action == "HOLD" or entry.earned == 0:
@@ -306,8 +310,8 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
 
 @architectures.register("deep-fund")
 class DeepFundAgent(RoleAgent[DeepFundConfig]):
-    """Analysts see one field each. The manager sees them, its diary, and how often each analyst was
-    right.
+    """Analysts see one field each. The manager sees their opinions, its diary, and how often each
+    analyst was right.
     """
 
     summary: ClassVar[str] = (
@@ -343,7 +347,7 @@ class DeepFundAgent(RoleAgent[DeepFundConfig]):
 
 
 SEEN = 400
-"""How many ids of read items are remembered."""
+"""How many ids of items already read are remembered."""
 
 
 class InvestorConfig(ArchitectureConfig, frozen=True, kw_only=True):
@@ -398,7 +402,7 @@ class InvestorAgent(RoleAgent[InvestorConfig]):
 
 
 def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:
-    """Return the mind after reading what it has not read before."""
+    """Return the memory after adding the packet's items that are new to it."""
     reading: list[tuple[str, Layer, str, float]] = [
         (item.id, "short", f"{item.title}. {item.text}", 0.4) for item in packet.news
     ]

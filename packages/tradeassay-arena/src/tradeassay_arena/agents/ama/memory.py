@@ -1,15 +1,15 @@
-"""A four-layer memory: short, mid and long term and reflections, each with its own pace of
-forgetting.
+"""A four-layer memory: short term, mid term, long term and reflections. Each layer forgets at its
+own pace.
 
 An item's score for a question is similarity + importance + recency. Recency decays exponentially
-per decision with the layer's pace. An item that was used and turned out well becomes more important
+per decision at the layer's pace. An item that was used and turned out well becomes more important
 and may rise to the next layer. An item that fades is dropped. The whole memory is a frozen value
-with a JSON form, so that it can be stored with a decision and is the same after a crash.
+with a JSON form, so it can be stored with a decision and is the same after a crash.
 
-Similarity uses an offline embedding, ``hashed-grams-2048``, with nothing to download and the same
+Similarity uses an offline embedding, ``hashed-grams-2048``. It needs no download and gives the same
 numbers on every machine. It hashes words and their four-letter runs, and runs of one, two and three
-characters of Chinese text. It finds texts that share words, not texts that share a meaning. That is
-enough to retrieve notes about the same product, person or figure.
+Chinese characters. It finds texts that share words, not texts that share a meaning. That is enough
+to retrieve notes about the same product, person or figure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMMON = frozenset(
 
 @lru_cache(maxsize=8192)
 def embed(text: str) -> NDArray[np.float64]:
-    """Return a read-only vector of length one (of zeros for a text without words)."""
+    """Return the embedding of a text as a read-only unit vector. A text without words gives zeros."""
     counts: dict[str, float] = {}
     for run in _RUN.findall(text.lower()):
         pieces = []
@@ -75,7 +75,7 @@ class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Each layer keeps at most ``keep`` items. An item below ``fade`` (recency times importance) is
     dropped. ``rise`` is the importance at which an item of the short or mid layer moves up.
-    ``recall`` items per layer are retrieved.
+    ``recall`` is the number of items retrieved per layer.
     """
 
     pace: dict[Layer, float] = msgspec.field(default_factory=lambda: dict(PACE))
@@ -87,8 +87,8 @@ class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory: a text, the decision at which it was made, its importance, and how often it was
-    used.
+    """One memory: its text, the decision at which it was stored, its importance, and how often it
+    was used.
     """
 
     id: int
@@ -141,7 +141,7 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(found)
 
     def recency(self, item: Item, config: LayerConfig) -> float:
-        """Return how fresh an item is: 1 when it was made, falling with its layer's pace."""
+        """Return the recency of an item: 1 when it was stored, decaying at its layer's pace."""
         return math.exp(-(self.now - item.made) / config.pace[item.layer])
 
     def learn(self, used: Iterable[int], gain: float, config: LayerConfig) -> LayeredMemory:

@@ -1,13 +1,13 @@
-"""Shared parts of the architectures: their registry, the answers of roles, how roles are asked, and
-the conclusion.
+"""Shared parts of the architectures: their registry, the roles' questions and answers, and the
+final choice.
 
 Answers are small JSON objects. A role reads its material in words, then the question, and one
 example of the answer. The values of the example are drawn from a hash of role, date and asset, so
-that copying the example is no opinion.
+copying the example is not an opinion.
 
-Material is words and lines: no JSON, no abbreviations of ours, and foreign texts are quoted. The
-same mapping is attached to the text as data. A key without words raises, so that scripted models
-never see more than real models do.
+Material is written in words and lines, without JSON and without our abbreviations. Foreign texts
+are quoted. The same mapping is attached to the text as data. A key without words raises an error,
+so scripted models never see more than real models.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from tradeassay_bench.llm.prompting import (
 
 Json = Mapping[str, object]
 QUOTED = 6000
-"""The most characters that are quoted of one foreign text."""
+"""The most characters quoted from one foreign text."""
 
 HELD = {1: "long", 0: "none", -1: "short"}
 
 
 def prose(shown: Json) -> str:
-    """Return a role's material as text. Raises :class:`KeyError` for a part that has no words."""
+    """Return a role's material as text. Raises :class:`KeyError` for a part without words."""
     parts = [part for name, value in shown.items() if (part := _PARTS[name](value))]
     return "\n\n".join(parts) if parts else "You are shown nothing besides."
 
 
 def quoted(text: str) -> str:
-    """Return a foreign text with a mark in front of every line."""
+    """Return a foreign text with a quotation mark (``>``) before every line."""
     cut = text if len(text) <= QUOTED else text[: QUOTED - 4].rstrip() + " ..."
     return (
         "\n".join(f"> {line}" if line else ">" for line in cut.strip().splitlines()) or "> (empty)"
@@ -69,7 +69,7 @@ def quoted(text: str) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a price: two decimals from 1 on, four figures below."""
+    """Return a price as text: two decimals from 1 upwards, four significant figures below 1."""
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4g}"
 
 
@@ -86,8 +86,8 @@ def _line(text: str) -> str:
 
 
 def _lines(head: str, nothing: str, line: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a function that writes a list as text: its head and a line per item, or that there is
-    nothing.
+    """Return a function that formats a list: ``head`` and one line per item, or ``nothing`` for an
+    empty list.
     """
     return lambda value: "\n".join([head, *map(line, value)]) if value else nothing
 
@@ -223,8 +223,8 @@ Scalar = bool | int | float | str
 
 
 class Architecture(Protocol):
-    """A way to come to a decision with a language model. ``roles`` lists all roles it asks, in
-    order.
+    """A procedure for reaching a decision with a language model. ``roles`` lists its roles in the
+    order of their questions.
     """
 
     summary: ClassVar[str]
@@ -245,7 +245,9 @@ Other packages add theirs through the entry-point group ``tradeassay.architectur
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
-    """The season's rules for all agents: the meaning of HOLD, and the optional fields of an answer."""
+    """The season's rules for all agents: the meaning of HOLD, and which optional fields an answer
+    has.
+    """
 
     hold: Literal["keep", "flat"] = "keep"
     allocations: bool = False
@@ -278,7 +280,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=8000)]
 
 
 class Opinion(msgspec.Struct, frozen=True, kw_only=True):
-    """What an analyst thinks of the asset."""
+    """An analyst's opinion of the asset."""
 
     view: Literal["bullish", "bearish", "neutral"]
     confidence: Share
@@ -292,7 +294,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RiskCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What the risk manager allows. ``max_exposure`` 0 forbids any position."""
+    """The risk manager's limits. ``max_exposure`` 0 forbids any position."""
 
     allow_long: bool
     allow_short: bool
@@ -301,7 +303,9 @@ class RiskCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal or a decision. ``message`` and ``allocation`` count only where the season allows them."""
+    """A proposal or a decision. ``message`` and ``allocation`` are used only if the season allows
+    them.
+    """
 
     action: Action
     confidence: Share
@@ -311,7 +315,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """What is learnt from an outcome, and how much it matters."""
+    """A lesson from an outcome, and its importance."""
 
     lesson: Text
     importance: Share
@@ -325,14 +329,16 @@ ASKED: dict[type[msgspec.Struct], tuple[str, str]] = {
     Verdict: ("ama.verdict", "What should be done now: BUY, SELL or HOLD?"),
     Lesson: ("ama.lesson", "What is the one lesson?"),
 }
-"""The ``kind`` of the payload that asks for each answer (scripted models go by it), and what it is asked with."""
+"""For each answer type, the ``kind`` of the question's payload, which scripted models read, and the
+question itself.
+"""
 
 
 A = TypeVar("A", bound=msgspec.Struct)
 Sight = Callable[[Packet], dict[str, object]]
 """Selects the part of a packet that a role sees."""
 Consultation = Generator[AskModel, ModelReply, A | None]
-"""Asks one role. Returns its answer, or None without a usable one."""
+"""Asks one role. Returns its answer, or None if there is no usable answer."""
 
 
 @dataclass
@@ -347,7 +353,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that is asked: a name, its step of the process, and its prompt."""
+    """A role of an architecture: its name, its step of the process, and its prompt."""
 
     name: str
     step: str
@@ -356,24 +362,24 @@ class Role:
 
 
 CUT_OFF = 2
-"""How often a cut-off answer is asked for again. It does not count as an attempt of the model."""
+"""How often a truncated answer is requested again. These requests are not attempts of the model."""
 
 EARLIER = 1200
-"""How many characters of a refused answer are repeated, so that a conversation cannot grow without bound."""
+"""How many characters of a refused answer are repeated. The limit keeps conversations bounded."""
 
 
 def consult(
     role: Role, packet: Packet, shown: Json, wanted: type[A], transcript: Transcript
 ) -> Consultation[A]:
-    """Ask a role once, and again with the reason while its answer cannot be read.
+    """Ask a role, and repeat the question with the reason while its answer cannot be read.
 
-    ``shown`` is everything the role sees besides date, asset and its prompt. A model that gives no
-    answer at all is not asked again, because the layer below has already retried. A refusal says
-    what was wrong and repeats the form. Only the last answer stays in the conversation. The same
-    wrong answer twice in a row ends it.
+    ``shown`` is everything that the role sees besides date, asset and its prompt. A model that does
+    not answer is not asked again, because the layer below has already retried. A refusal states the
+    error and repeats the required form. Only the last answer stays in the conversation. Two
+    identical wrong answers in a row end it.
     """
     if packet.account is not None and "outcomes" in shown:
-        # A role that sees own outcomes also sees the account over all assets, if there is one.
+        # A role that sees its own outcomes also sees the account over all assets, if there is one.
         shown = {**shown, "account": packet.account, "exposures": dict(packet.exposures)}
     asked_on = (packet.date, packet.symbol, packet.kind, packet.position)
     first = _question(role, asked_on, wanted, transcript.conduct, msgspec.json.encode(shown))
@@ -436,10 +442,11 @@ def _question(
     conduct: Conduct,
     material: bytes,
 ) -> AskModel:
-    """Return the question to a role, in words and as data. It is made once for all models of an
+    """Return the question to a role, in words and as data. It is built once for all models of an
     architecture.
 
-    ``asked_on`` are date, asset, its kind and the position. ``material`` is the material as JSON.
+    ``asked_on`` contains date, asset, asset kind and position. ``material`` is the material as
+    JSON.
     """
     date, symbol, asset_kind, position = asked_on
     kind, task = ASKED[wanted]
@@ -480,7 +487,7 @@ def _question(
 
 @lru_cache(maxsize=512)
 def _body(material: bytes) -> str:
-    """Return the material in words, made once for sixteen personas."""
+    """Return the material in words. The result is cached, because sixteen personas share it."""
     return prose(msgspec.json.decode(material))
 
 
@@ -488,7 +495,7 @@ def _body(material: bytes) -> str:
 def _form(
     role: str, date: str, symbol: str, wanted: type[msgspec.Struct], conduct: Conduct
 ) -> Mapping[str, str]:
-    """Return the example of the answer and the values of its fields, without fields that the season
+    """Return an example answer and the description of its fields, without fields that the season
     does not use.
     """
     unused: tuple[str, ...] = () if conduct.allocations else ("allocation", "max_exposure")
@@ -531,16 +538,18 @@ _FIELDS: dict[str, tuple[str, int, tuple[object, ...]]] = {
     "lesson": ("text, one sentence", 0, ("one sentence",)),
     "importance": (_SHARE, 6, tuple(n / 10 for n in range(1, 10))),
 }
-"""What a field may hold, and the values of its example: which of them is drawn by one byte of a hash."""
+"""For each field: its description, the byte of the hash that draws the example, and the example
+values.
+"""
 
 
 def _read(reply: ModelReply, wanted: type[A]) -> A:
-    """Return a role's answer. Raises :class:`Refused` with what is wrong, in words."""
+    """Return a role's answer. Raises :class:`Refused` with the error in words."""
     whole = answer_object(reply.text, wanted.__struct_fields__[0])
     body = whole
     if body is None and reply.stop != "length":
         body = unclosed_object(reply.text)
-    # An object that was left open is not an answer in the requested form.
+    # A truncated JSON object is not an answer in the requested form.
     kind = "schema" if whole is not None else "parse"
     if body is None:
         raise Refused(kind, f"it holds no JSON object that can be read: {unreadable(reply.text)}.")
@@ -580,8 +589,8 @@ def _plainly(key: str, value: object) -> object:
 
 
 def opinions(found: Mapping[str, msgspec.Struct | None]) -> list[Json]:
-    """Return the answers of several roles as later roles see them. A missing answer is shown as
-    such.
+    """Return the answers of several roles in the form that later roles see. A missing answer is
+    marked.
     """
     return [
         {"role": name, **msgspec.to_builtins(said)}
@@ -595,7 +604,11 @@ _schema = cache(schema_text)
 
 
 class ArchitectureConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``attempts`` per role, ``without`` names roles that are left out (comma-separated), ``debate`` rounds."""
+    """Settings of every architecture. ``attempts`` is the number of attempts per role.
+
+    ``without`` names the roles to leave out, separated by commas. ``debate`` is the number of
+    rounds of debate.
+    """
 
     attempts: int = 3
     without: str = ""
@@ -610,8 +623,7 @@ C = TypeVar("C", bound=ArchitectureConfig)
 
 
 class RoleAgent(Generic[C]):
-    """An agent made of several roles: those of its architecture, without the roles that the config
-    leaves out.
+    """An agent made of the roles of its architecture, except those that the config leaves out.
 
     An architecture defines ``everybody`` (all roles), ``needed`` (roles that cannot be left out)
     and ``deliberate``.
@@ -621,7 +633,7 @@ class RoleAgent(Generic[C]):
     needed: ClassVar[tuple[str, ...]]
 
     def __init__(self, config: C, conduct: Conduct = PLAIN) -> None:
-        """Raise :class:`UserError` for a role to leave out that does not exist or is needed."""
+        """Raise :class:`UserError` if a role to leave out does not exist or is needed."""
         self._config = config
         self._conduct = conduct
         gone = {name.strip() for name in config.without.split(",") if name.strip()}
@@ -644,8 +656,8 @@ class RoleAgent(Generic[C]):
     ) -> Generator[Any, Any, dict[str, A | None]]:
         """Ask several independent roles at once.
 
-        Yields a tuple of questions and receives a tuple of replies. The transcript keeps the order
-        in which roles answered.
+        Yields a tuple of questions and receives a tuple of replies. The transcript preserves the
+        order in which roles answered.
         """
         found: dict[str, A | None] = {}
         replies: dict[str, Any] = dict.fromkeys(asking)
@@ -660,7 +672,9 @@ class RoleAgent(Generic[C]):
     def hear(
         self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, transcript: Transcript
     ) -> Generator[Any, Any, dict[str, Opinion | None]]:
-        """Ask analysts, given their character and what they see. Returns each analyst's opinion."""
+        """Ask analysts and return each analyst's opinion. ``analysts`` contains their character and
+        view.
+        """
         asking = {}
         for name, (character, sees) in analysts.items():
             if name in self._roles:
@@ -671,7 +685,7 @@ class RoleAgent(Generic[C]):
     def assess_risk(
         self, packet: Packet, seen: Json, shown: dict[str, object], transcript: Transcript
     ) -> Consultation[RiskCheck]:
-        """Ask the risk manager, if there is one. Its answer is added to ``shown`` for later roles."""
+        """Ask the risk manager, if there is one, and add its answer to ``shown`` for later roles."""
         if "risk" not in self._roles:
             return None
         risk = yield from consult(Role("risk", "risk", "risk"), packet, seen, RiskCheck, transcript)
@@ -686,8 +700,8 @@ def conclude(
     risk: RiskCheck | None = None,
     memory: bytes | None = None,
 ) -> AgentChoice:
-    """Return an agent's choice. A side that the risk manager forbade becomes HOLD, which is
-    recorded.
+    """Return an agent's choice. An action that the risk manager forbade becomes HOLD, and the
+    failure is recorded.
     """
     failures, talk = list(transcript.failures), list(transcript.talk)
     if verdict is None:

@@ -1,4 +1,6 @@
-"""Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published figures."""
+"""Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published
+figures.
+"""
 
 from tradeassay_arena.benchmarks.ama.rules import (
     AMA as AMA,

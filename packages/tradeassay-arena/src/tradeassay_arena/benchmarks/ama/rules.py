@@ -1,7 +1,8 @@
-"""From actions to positions to returns to the five measures, in both conventions.
+"""From actions to positions, returns and the five measures, in both conventions.
 
-The paper says that HOLD keeps the position; its formula and its code make it flat. ``paper`` follows the formula,
-``corrected`` the words. A decision made with what was known at ``t`` earns the return from ``t`` to ``t + 1``.
+The paper's text says that HOLD keeps the position. Its formula and its code make the position flat.
+The convention ``paper`` follows the formula, ``corrected`` follows the text. A decision made with
+the information of ``t`` earns the return from ``t`` to ``t + 1``.
 """
 
 from collections.abc import Callable
@@ -33,10 +34,12 @@ Kind = Literal["stock", "crypto"]
 
 
 class AmaRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How actions become money. ``fee_bp`` is paid per side on the part of the position that changes.
+    """How actions become money. ``fee_bp`` is the fee per side on the part of the position that
+    changes.
 
-    ``stock_year``/``crypto_year`` are how many sessions make a year. ``published_mdd``: the drawdown is measured
-    as the paper prints it (on the cumulative return R, relative to its running maximum), not on the equity curve.
+    ``stock_year`` and ``crypto_year`` are the numbers of sessions per year. With ``published_mdd``
+    the drawdown follows the paper's formula (on the cumulative return R, relative to its running
+    maximum) instead of the equity curve.
     """
 
     id: str = AMA
@@ -50,12 +53,12 @@ class AmaRules(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 <= self.fee_bp < 10_000:
             raise UserError(
-                f"a fee of {self.fee_bp} basis points is not a fee",
+                f"a fee of {self.fee_bp} basis points is not valid",
                 hint="give 0 to 9999, such as 5",
             )
 
     def periods_per_year(self, kind: Kind) -> int:
-        """Return how many sessions of this kind of asset make a year."""
+        """Return the number of sessions per year of this kind of asset."""
         return self.stock_year if kind == "stock" else self.crypto_year
 
 
@@ -82,9 +85,11 @@ MEASURES = ("CR", "AR", "AV", "SR", "MDD")
 def ama_panel(
     returns: Floats, kind: Kind, rules: AmaRules, bootstrap: BootstrapConfig | None = None
 ) -> dict[str, Measure]:
-    """Return the five measures of a series of daily returns; without ``bootstrap`` they carry no interval.
+    """Return the five measures of a series of daily returns. Without ``bootstrap`` they have no
+    intervals.
 
-    An empty series, undefined ratios and a few days' yearly figures, as in a run, are not scored, with the reason.
+    An empty series, undefined ratios, and annual figures of only a few days are not scored. Each
+    measure then states the reason, as in a run.
     """
     returns = np.asarray(returns, dtype=np.float64)
     if returns.size == 0:
@@ -122,9 +127,12 @@ def ama_panel(
 
 
 def published_drawdown(returns: Floats) -> Floats:
-    """Return the drawdown as the paper prints it: the largest (max R - R) / max R on the cumulative return R.
+    """Return the drawdown by the paper's formula: the largest (max R - R) / max R on the cumulative
+    return R.
 
-    It is undefined (NaN) until R has been above zero, and can exceed 1; kept to compare with published tables."""
+    It is undefined (NaN) until R has been above zero, and can exceed 1. It is used to compare with
+    published tables.
+    """
     gained = growth(returns)[..., 1:] - 1.0
     peak = np.maximum.accumulate(gained, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,1 +1,1 @@
-"""What a summarising model is told. A change of one word is a new version."""
+"""The prompts of the summarising model. A change of one word is a new version."""
