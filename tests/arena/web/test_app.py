@@ -60,12 +60,12 @@ def test_wrong_addresses_are_told_so(client):
 def test_health_outages_and_owners(client):
     assert client.get("/healthz").status_code == 200 and client.get("/healthz").json()["ok"]
     assert (
-        "All is well" in client.get("/health").text
+        "Everything works." in client.get("/health").text
         and "运行状况" in client.get("/health?lang=zh").text
     )
     body = {"key": "ta-000000000000-" + "x" * 43, "verdict": "confirm"}
     assert client.post("/api/seasons/%00/items/%00/reviews", json=body).status_code == 404
-    for address, word in (("/seat/", "How your agent stands"), ("/zh/seat/", "您的智能体的状态")):
+    for address, word in (("/seat/", "Status of your agent"), ("/zh/seat/", "您的智能体的状态")):
         page = client.get(address).text
         assert word in page and 'name="token"' in page and 'data-field="status"' in page
         assert all(

@@ -245,7 +245,7 @@ def test_headline_table_and_chart_are_of_one_snapshot_and_failures_are_seen(site
         "missed",
     }
     missed = (site / HOME / "assets/AAJX/2022-06-08/index.html").read_text()
-    assert missed.count("never filled in afterwards") == 6
+    assert missed.count("never added afterwards") == 6
     failed = read(site, f"{HOME}/assets/AHVQ/2022-05-09/index.json")["decisions"][0]
     assert failed["line"]["status"] == "failed" and failed["failures"][0]["kind"] == "parse"
     assert re.search(r"\d+ failed", (site / HOME / "index.html").read_text())
@@ -255,9 +255,9 @@ def test_rounds_news_and_entries_show_what_is_known(site):
     page = (site / ROUND / "index.html").read_text()
     parts = (
         "Reasons",
-        "Who said what",
+        "Debate",
         "Prompts and answers",
-        "What it was told",
+        "Information it received",
         "The asset moved",
     )
     assert all(part in page for part in (*parts, "heard &lt;script"))
