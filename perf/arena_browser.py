@@ -1,10 +1,12 @@
-"""The arena's pages in a real browser: when the first thing is painted, and how many bytes that took.
+"""Measure the arena's pages in a real browser: time to first paint, and bytes transferred.
 
-    python perf/arena_browser.py                      # plays a short season, then measures (needs Chromium)
-    python perf/arena_browser.py --db arena.db --shots shots/    # an arena of yours, with pictures of every page
+    python perf/arena_browser.py                      # plays a short season, then measures (needs
+    Chromium)
+    python perf/arena_browser.py --db arena.db --shots shots/    # your own arena, with pictures of
+    every page
 
-Each page is opened with an empty cache by headless Chromium, wide and as a phone. Bytes are what crossed the wire,
-compressed.
+Headless Chromium opens each page with an empty cache, on desktop and phone. Bytes are the
+compressed bytes on the network.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ READY = "return document.documentElement.dataset.ready === 'yes'"
 
 
 def browser(profile: str) -> Any:
-    """Return a headless Chromium; raises SystemExit where there is none."""
+    """Return a headless Chromium. Raises SystemExit if there is none."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
@@ -75,7 +77,7 @@ def browser(profile: str) -> Any:
 def visit(
     driver: Any, address: str, width: int, picture: Path | None, *, dark: bool = False
 ) -> dict[str, Any]:
-    """Open a page with an empty cache and return what the browser measured."""
+    """Open a page with an empty cache and return the browser's measurements."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

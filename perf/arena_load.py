@@ -1,14 +1,18 @@
-"""Readers and agents at once: 100 people on the pages, 50 agents at the API, one server, two cores.
+"""Measure readers and agents together: 100 people on the pages, 50 agents at the API, one server,
+two cores.
 
-    python perf/arena_load.py                 # 60 s; the season with 100,000 decisions is built once (perf/.work)
+    python perf/arena_load.py                 # 60 s; the season with 100,000 decisions is built
+    once (perf/.work)
     python perf/arena_load.py --readers 20 --agents 10 --seconds 10
-    python perf/arena_load.py --profile server.txt    # where the server's time went (needs py-spy on the path)
+    python perf/arena_load.py --profile server.txt    # profile of the server (needs py-spy on the
+    path)
 
-The server is ``tradeassay arena serve`` as anybody would start it: it sends the pages of a season of 100,000
-decisions, which are written once before, and plays another whose entries all decide outside, whose pages it
-writes as it goes. Readers send a request about once a second, one in three for the season that is being played,
-and have nothing in a cache. Agents ask for packets and post choices as fast as rounds come. Server and clients
-share the cores, so the clients are plain sockets, and the CPU that each took is said.
+The server is a normal ``tradeassay arena serve``. It sends the pages of a season of 100,000
+decisions, which are written in advance. It also plays another season whose entries all decide
+outside, and writes its pages. Readers send about one request per second, a third of them for the
+running season, and have no cache. Agents fetch packets and post choices as fast as rounds open.
+Server and clients share the cores. The clients are therefore plain sockets, and the output shows
+their CPU time separately.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ entries = [{entries}]
 
 
 def found(db: Path, file: Path, agents: int) -> list[str]:
-    """Found the season that is played and return its agents' tokens."""
+    """Create the running season and return its agents' tokens."""
     from tradeassay_arena.api.agent_api import AgentApi
     from tradeassay_arena.season import load_season
     from tradeassay_arena.state.engine import open_engine
@@ -65,7 +69,7 @@ def found(db: Path, file: Path, agents: int) -> list[str]:
 
 
 class Serving:
-    """A server process, and what its clients waited."""
+    """A server process, and the waiting times of its clients."""
 
     def __init__(self, db: Path, port: int, *more: str) -> None:
         self.base = f"http://127.0.0.1:{port}"
@@ -92,12 +96,12 @@ class Serving:
         self._process.wait(30)
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that the server has taken (Linux)."""
+        """Return the server's CPU seconds (Linux)."""
         told = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
     def profile(self, file: str, seconds: float) -> subprocess.Popen[bytes]:
-        """Watch where the process's time goes."""
+        """Profile the process."""
         asked = [
             "py-spy",
             "record",
@@ -113,21 +117,21 @@ class Serving:
         )
 
     def first_page(self) -> float:
-        """Return the seconds of the first page of the large season."""
+        """Return the time to load the large season's first page, in seconds."""
         began = time.perf_counter()
         httpx.get(f"{self.base}/seasons/{arena_pages.SEASON}/", timeout=120).raise_for_status()
         return time.perf_counter() - began
 
 
 class Line:
-    """One kept-alive connection: plain HTTP/1.1 with as little work as can be, since clients share the cores."""
+    """One keep-alive connection: plain HTTP/1.1 with minimal work, because clients share the cores."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, head: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Send a request and return status and body; raises SystemExit for an answer that is a failure."""
+        """Send a request and return status and body. Raises SystemExit if the answer is an error."""
         if self._ends is None:
             self._ends = await asyncio.open_connection("127.0.0.1", self._port, limit=2**20)
         came, gone = self._ends

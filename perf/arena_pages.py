@@ -1,11 +1,12 @@
-"""Pages under load: 100,000 decisions stored, 50 readers at once; percentiles of what they waited.
+"""Measure pages under load: 100,000 stored decisions and 50 concurrent readers. Prints percentiles
+of their waiting times.
 
-    python perf/arena_pages.py          # locust, from an environment of its own under perf/.work
+    python perf/arena_pages.py          # locust, from a separate environment under perf/.work
     python perf/arena_pages.py --loop   # without locust: an asyncio loop with httpx
 
-The site is written first, and what that takes is said: all of it, and what one settlement more would take. Then
-readers open pages and poll the small file that says what is new, with a pause of half a second to one and a half
-between two requests. The server is one process that sends files.
+First the site is written, and the time for the whole site and for one more settlement is printed.
+Then readers open pages and poll the small file with the page versions. They pause half a second to
+one and a half seconds between requests. The server is one process that sends files.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SEASON = "load"
 
 
 def build(path: Path) -> None:
-    """Write a season of 20 entries, 4 assets and 1,250 sessions, with texts as long as agents write."""
+    """Write a season of 20 entries, 4 assets and 1,250 sessions, with texts of realistic length."""
     import msgspec
     from sqlalchemy import insert
 
@@ -177,7 +178,9 @@ def _slots(all_entries, held, nav, moves, place, round_, talk):
 
 
 def paths(random_: random.Random) -> str:
-    """Return what a reader opens next: the first page and entries most often, and the file that pages poll."""
+    """Return a reader's next pages: mostly the first page and entries, and the file that pages
+    poll.
+    """
     entry = f"{random_.choice(ARCHITECTURES)}-{random_.randrange(5)}"
     asset, day = (
         random_.choice(ASSETS),
@@ -197,7 +200,9 @@ def paths(random_: random.Random) -> str:
 
 
 def write(path: Path, folder: Path) -> None:
-    """Write the site, if it is not there, and say what that took; then what one settlement more would take."""
+    """Write the site if it is missing, and print the time taken. Then do the same for one more
+    settlement.
+    """
     from tradeassay_arena.queries.seasons import read_season
     from tradeassay_arena.queries.snapshot import SeasonSnapshot
     from tradeassay_arena.state.engine import open_engine
@@ -360,7 +365,7 @@ def main() -> None:
 
 
 def await_server(base: str, path: str = "/healthz") -> None:
-    """Wait until a server that was just started answers; ``path`` is what it is asked for."""
+    """Wait until a newly started server answers at ``path``."""
     import httpx
 
     for _ in range(200):

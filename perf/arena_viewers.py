@@ -1,12 +1,15 @@
-"""5,000 viewers and 50 agents through the proxy of compose.yaml: nginx, PostgreSQL, two workers on two cores.
+"""Measure 5,000 viewers and 50 agents through the proxy of compose.yaml: nginx, PostgreSQL, two
+workers on two cores.
 
-    python perf/arena_viewers.py              # a minute of ours, half a minute of a bare nginx: under 4 minutes
+    python perf/arena_viewers.py              # a minute of ours, half a minute of a bare nginx:
+    under 4 minutes
     python perf/arena_viewers.py --viewers 200 --agents 5 --seconds 20
 
-A viewer keeps one connection, polls the season's ``now.json`` every 15 seconds with its ETag, and fetches its page
-after every eighth time. Agents fetch packets and post choices as rounds come. The same viewers then ask a second
-nginx, with nothing but ``root``, for the same files. Clients share the cores: their CPU is said. The last line is
-the verdict, and the exit status is 0 where every bar is met.
+A viewer uses one connection, polls the season's ``now.json`` every 15 seconds with its ETag, and
+fetches its page after every eighth poll. Agents fetch packets and post choices in every round. Then
+the same viewers request the same files from a second nginx that is configured only with ``root``.
+Clients share the cores, and the output shows their CPU time. The last line is the verdict, and the
+exit status is 0 if every limit is met.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ PLAIN = "server {{ listen 127.0.0.1:{port}; root {root}; access_log off; }}"
 
 
 async def fetch(port: int, ends: list, request: str, body: bytes = b"") -> tuple[int, str, bytes]:
-    """Send a request on a kept connection; returns status, ETag and body."""
+    """Send a request on a kept connection. Returns status, ETag and body."""
     if not ends:
         ends.extend(await asyncio.open_connection("127.0.0.1", port, limit=2**20))
     came, gone = ends
@@ -88,8 +91,8 @@ async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float
 
 
 async def agents(port: int, tokens: list[str], seconds: float) -> tuple[list[float], int]:
-    """Fetch packets and post choices for as long; returns what each request waited, in ms, and how many were
-    answered otherwise than 200 or 204.
+    """Fetch packets and post choices for some seconds. Returns the waiting time of each request in
+    ms, and how many answers had another status than 200 or 204.
     """
     waits, statuses, end = list[float](), list[int](), time.perf_counter() + seconds
 
@@ -135,7 +138,7 @@ BAR_MS = 100.0
 
 
 def say(what: str, waits: list[float]) -> float:
-    """Print how long requests of a kind waited; returns the 95th percentile, in ms."""
+    """Print the waiting times of one kind of request. Returns the 95th percentile, in ms."""
     middle, late, last = np.percentile(waits, (50, 95, 99)) if waits else (np.nan,) * 3
     print(
         f"  {what}: {len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th {last:.1f}",

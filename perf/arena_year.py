@@ -1,17 +1,20 @@
-"""A live season as real processes while everything around it fails: nginx, PostgreSQL, two workers, 20 entries
-(five foreign ones over HTTP and two hostile), Yahoo and Binance in their formats through the real yfinance and
-ccxt, two RSS feeds and EDGAR's list.
+"""Run a live season as real processes with many faults: nginx, PostgreSQL, two workers, 20 entries
+(five foreign ones over HTTP and two hostile), Yahoo and Binance in their formats through the real
+yfinance and ccxt, two RSS feeds and EDGAR's list.
 
     python perf/arena_year.py --days 365          # a year of two stocks and two coins
     python perf/arena_year.py --days 30 --folder /tmp/season
 
-Only the workers' clock is made: it leaps while nothing is due, goes slowly while rounds are open, is wrong now and
-then, and is the same for all. Vendors have the habits of docs/evidence/arena.md, one every five days.
-Workers and the database are killed, both disks fill up, feeds die, both workers are replaced one after the
-other as in an upgrade, entries join, leave and are renamed. Afterwards every account is compared with plain
-arithmetic on the vendors' final prices, every acknowledged answer with what was booked, every alarm at the webhook
-with what was done to the season, and ``verify`` checks the journal. Small disks need root: without it they are not
-filled, and the summary says so.
+Only the workers' clock is simulated. It jumps while nothing is due, runs slowly while rounds are
+open, is sometimes wrong, and is the same for all processes. Vendors make the errors of
+docs/evidence/arena.md, one every five days. Workers and the database are killed, both disks fill
+up, feeds die, both workers are replaced one after the other as in an upgrade, and entries join,
+leave and are renamed.
+
+Afterwards the script compares every account with plain arithmetic on the vendors' final prices,
+every acknowledged answer with the bookings, and every alarm at the webhook with the injected
+faults. ``verify`` checks the journal. Filling the disks needs root. Otherwise it is skipped, and
+the summary reports this.
 """
 
 from __future__ import annotations
@@ -67,20 +70,24 @@ FIRST = date(2025, 1, 6)
 STOCKS, COINS = ("TSLA", "NVDA"), ("BTC/USDT", "ETH/USDT")
 FOREIGN, HOSTILE = 5, 2
 FAST, SLOW, CAREFUL = 2e6, 150.0, 20.0
-"""Seconds of the season per second: while nothing is due, while a round is waited for, while one is decided or a
-part is away.
+"""Season seconds per real second: while nothing is due, while a round is pending, and while a round
+is decided or a part is unavailable.
 """
 
 HOUR, DAY, DELAY = 3600.0, 86_400.0, 900.0
 SHORT, LONG, WINDOW = 25 * 60.0, 9 * HOUR, 1800.0
-"""A fault that a round survives (25 minutes after the close, 10 after its decision is due), and one that not."""
+"""A fault that a round survives (25 minutes after the close, 10 after its decision is due), and a
+fault that it does not.
+"""
 
 
 # -- one clock for all processes ---------------------------------------------------------------------------------
 
 
 class SharedClock:
-    """Seconds since 1970 in a file of five numbers: since when, from where, how fast, until where, how wrong."""
+    """A clock (seconds since 1970) in a file of five numbers: real start, season start, speed, end,
+    error.
+    """
 
     _LAYOUT = struct.Struct("5d")
 
@@ -111,7 +118,9 @@ class SharedClock:
 
 
 def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
-    """Be ``tradeassay`` with another clock, and with the vendors' names leading to this machine."""
+    """Run ``tradeassay`` with another clock, and with the vendors' host names resolved to this
+    machine.
+    """
     from tradeassay.cli import main as tradeassay
     from tradeassay_arena import clock as arena_clock
     from tradeassay_arena.rounds import health
@@ -161,8 +170,8 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
 
 @dataclass
 class Fault:
-    """Something done from ``begins`` to ``ends`` (seconds since 1970). ``raises`` is the alarm that must come, or
-    nothing; ``allows`` are others that may.
+    """A fault from ``begins`` to ``ends`` (seconds since 1970). ``raises`` is the required alarm,
+    or empty. ``allows`` are further alarms that may occur.
     """
 
     kind: str
@@ -209,7 +218,9 @@ def season_of(days: int, feeds: str) -> Season:
 
 @dataclass
 class World:
-    """What is true: bars by symbol and session, when each session closes, and what vendors make of it."""
+    """The true data: bars by symbol and session, the close of each session, and the vendors'
+    errors.
+    """
 
     days: int
     now: Callable[[], float]
@@ -241,7 +252,7 @@ class World:
         return [day for day in self.close[symbol] if str(FIRST) <= day <= last]
 
     def _plan(self) -> None:
-        """One habit every five days, for one symbol after the other."""
+        """Plan one vendor error every five days, for one symbol after the other."""
         kinds = (
             "late",
             "tick",
@@ -304,7 +315,7 @@ class World:
         }  # what was restated for good stays so
 
     def told(self, symbol: str, now: float) -> dict[str, list[float]]:
-        """Return a vendor's bars as it has them at a time; today's is there, unfinished."""
+        """Return a vendor's bars at a time, including today's unfinished bar."""
         close = self.close[symbol]
         bars = {day: list(bar) for day, bar in self.bars[symbol].items() if close[day] <= now}
         for fault in self.faults:
@@ -350,7 +361,7 @@ class World:
         )
 
     def vendors(self, ask: Ask) -> Reply:
-        """Answer as Yahoo or Binance, by the name that was asked."""
+        """Answer as Yahoo or Binance, depending on the requested host."""
         now = self.now()
         if "yahoo" in ask.host:
             refused = self.refusal(lambda symbol: symbol in STOCKS)
@@ -429,7 +440,7 @@ class World:
         }
 
     def growth(self, symbol: str) -> Callable[[str, str], float]:
-        """Return what a share bought at one session's close is worth at another's, on the final prices."""
+        """Return the growth of a share between two sessions' closes, on the final prices."""
         prices = self.final(symbol)
 
         def between(first: str, last: str) -> float:
@@ -445,7 +456,7 @@ class World:
 
 
 class Alarms:
-    """Hears what the arena posts to its operator, and when."""
+    """Records the alarms that the arena posts to its operator, with their times."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.heard: list[tuple[float, str]] = []
@@ -466,7 +477,7 @@ class Alarms:
         self.address = f"http://127.0.0.1:{self.server.server_port}/"
 
     def sorted_out(self, faults: list[Fault]) -> tuple[int, list[str]]:
-        """Give every alarm to what raised it; returns how many there were, and those that nothing explains."""
+        """Assign every alarm to its fault. Returns the number of alarms, and the unexplained ones."""
         false, alarms = [], [(at, text) for at, text in self.heard if "all is well" not in text]
         for at, text in alarms:
             known = False
@@ -487,7 +498,9 @@ class Alarms:
 def guest(
     address: str, token: str, seed: int, over: threading.Event, told: dict[int, str], hostile: bool
 ) -> None:
-    """Fetch packets and answer them; a hostile one lies, repeats itself, claims others' slots, or says nothing."""
+    """Fetch packets and answer them. A hostile agent lies, repeats itself, claims other agents'
+    slots, or does not answer.
+    """
     dice, mine, silent = random.Random(seed), {"authorization": f"Bearer {token}"}, -1
     with httpx.Client(base_url=address, timeout=30, headers=mine) as web:
         while not over.is_set():
@@ -520,7 +533,9 @@ def guest(
 
 
 def farthest_from_arithmetic(store: Store, season: Season, world: World) -> tuple[float, int]:
-    """Return how far accounts are from their decisions played on the final closes, at most, and how many."""
+    """Return the largest difference between accounts and their decisions on the final closes, and
+    their number.
+    """
     query = select(decisions, rounds.c.next_session).join(rounds, rounds.c.id == decisions.c.round)
     query = query.where(rounds.c.phase.in_(("executed", "settled"))).order_by(decisions.c.session)
     worth: dict[tuple[str, str], tuple[int, float]] = {}
@@ -549,7 +564,7 @@ def farthest_from_arithmetic(store: Store, season: Season, world: World) -> tupl
 
 @contextmanager
 def small_disk(place: Path, megabytes: int) -> Iterator[bool]:
-    """Mount a disk of so many megabytes; False where this user may not."""
+    """Mount a disk of a given size in megabytes. Returns False if this user may not."""
     place.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(place)]
     mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
@@ -561,7 +576,7 @@ def small_disk(place: Path, megabytes: int) -> Iterator[bool]:
 
 
 def fill(place: Path) -> Path:
-    """Write until nothing more goes on a disk."""
+    """Write until a disk is full."""
     full = place / "full"
     with full.open("wb", buffering=0) as file:
         try:
@@ -573,7 +588,7 @@ def fill(place: Path) -> Path:
 
 
 class Play:
-    """Leads the season's clock from one decision to the next, and does to the season what is planned."""
+    """Moves the season's clock from one decision to the next, and injects the planned faults."""
 
     def __init__(self, folder: Path, days: int, disks: dict[str, Path]) -> None:
         self.folder, self.disks, self.done = folder, disks, list[str]()
@@ -639,8 +654,9 @@ class Play:
         back: Callable[[], None],
         seconds: float = 0.0,
     ) -> None:
-        """Have a part away for some real seconds while the season's time goes on with care; without a number, from
-        before the next decision until eight minutes after it, while it can still be made.
+        """Make a part unavailable for some real seconds while the season runs slowly. Without a
+        number, from before the next decision until eight minutes after it, when it can still be
+        made.
         """
         self.clock.run(CAREFUL)
         fault = Fault(
@@ -707,7 +723,7 @@ class Play:
         )
 
     def jump(self, seconds: float) -> None:
-        """Set the machine's clock wrong for two minutes, and then right."""
+        """Set the machine's clock wrong for two minutes, and then correct it."""
         self.clock.run(CAREFUL)
         now = self.clock.steady()
         self.world.faults.append(
@@ -728,7 +744,9 @@ class Play:
             ).ends = now
 
     def steps(self) -> list[tuple[float, str, Callable[[], None]]]:
-        """Return what is done and when, as a share of all decisions: once, or in a longer season every quarter."""
+        """Return the faults and their times, as a share of all decisions: once, or every quarter in
+        a longer season.
+        """
         quarters = max(1, self.world.days // 90)
         leaving = ("rule-hold", "trend-0", "trend-1", "trend-2")
 
@@ -762,7 +780,9 @@ class Play:
         return [((number + share) / quarters, what, do) for number, share, what, do in every]
 
     def open_dues(self) -> tuple[list[tuple[float, str, str]], bool]:
-        """Return the decisions that are due now and neither made nor given up, and whether one is being made."""
+        """Return the due decisions that are neither made nor missed, and whether one is in
+        progress.
+        """
         now = self.clock.steady()
         due = [one for one in self.dues if now - 3 * DAY < one[0] <= now + 1]
         since = min((one[2] for one in due), default="9999")
@@ -780,7 +800,9 @@ class Play:
         return left, any(one[1:] in phases for one in left)
 
     def _held_up(self, waiting: list[tuple[float, str, str]]) -> float | None:
-        """Return until when vendors hold up all that is waited for, once their alarms were heard; else None."""
+        """Return until when vendors delay all pending rounds, once their alarms have been raised,
+        else None.
+        """
         now, ends = self.clock.steady(), []
         for due, symbol, _ in waiting:
             group = STOCKS if symbol in STOCKS else COINS
@@ -802,7 +824,9 @@ class Play:
         return min(ends, default=None)
 
     def lead(self, minutes: float) -> None:
-        """Play to the end, or so many minutes. Raises :class:`TimeoutError` when nothing moves for ten."""
+        """Play to the end, or for some minutes. Raises :class:`TimeoutError` if there is no
+        progress for ten minutes.
+        """
         steps, total = self.steps(), len(self.dues)
         end = self.dues[-1][0] + 6 * DAY  # the last decisions settle, and revisions are looked for
         over = time.monotonic() + 60 * minutes
@@ -910,7 +934,7 @@ class Play:
 
 
 def run(folder: Path, days: int, minutes: float = math.inf) -> dict[str, Any]:
-    """Play it and return what came of it."""
+    """Run the season and return the results."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
     disks = {"db": folder / "disk-db", "home": folder / "disk-home"}

@@ -1,16 +1,17 @@
-"""What it costs to judge a table of returns: CPU, memory and modules of `tradeassay assay returns.csv` with its page.
+"""Measure the cost of judging a table of returns: CPU, memory and modules of `tradeassay assay
+returns.csv` with its page.
 
     python perf/assay_csv.py [--quantstats ENVIRONMENT/bin/python]
 
-Each figure is the median of fresh processes, which take turns so that all meet the same machine:
+Each figure is the median of fresh processes, which run in turn under the same conditions:
 
-* importing numpy and scipy.special, which the command cannot do without;
+* importing numpy and scipy.special, which the command needs;
 * the command, on ten years of daily returns;
-* `quantstats.reports.html` on the same file, where an interpreter that has quantstats is named. It is no dependency
-  of ours: `python -m venv qs && qs/bin/pip install quantstats`.
+* `quantstats.reports.html` on the same file, if you name an interpreter with quantstats. We do not
+  depend on it: `python -m venv qs && qs/bin/pip install quantstats`.
 
-Bars: CPU at most that of the imports plus 0.4 s, and at most a sixth of quantstats' own; 120 MB at its peak; no
-module of our other packages, and no pandas.
+Limits: CPU at most that of the imports plus 0.4 s, and at most a sixth of quantstats'; a peak of
+120 MB; no module of our other packages, and no pandas.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ MOST_MEGABYTES = 120.0
 
 
 class Cost(NamedTuple):
-    """CPU seconds and peak memory of a process, and what it printed."""
+    """CPU seconds and peak memory of a process, and its output."""
 
     cpu: float
     megabytes: float
@@ -69,7 +70,7 @@ def write_returns(path: Path) -> None:
 
 
 def cost(python: str, code: str, folder: Path) -> Cost:
-    """Return what a fresh interpreter with one thread of linear algebra takes to run ``code``."""
+    """Return the cost of running ``code`` in a fresh interpreter with one thread of linear algebra."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
     # A process of its own counts its children: the peak of one must not hide in that of another.
     measured = (

@@ -1,14 +1,17 @@
-"""How well attribution finds what was planted: synthetic worlds whose exposures, premia and alphas are known.
+"""Compare attribution with planted effects: synthetic worlds with known exposures, premia and
+alphas.
 
     python perf/attribution_truth.py [--json] [--worlds 20]
 
-Five portfolios of 30 names are formed from the answer key of each world (200 names, a year of evaluation),
-rebalanced daily without costs, and taken apart from the printed prices alone. Truth: style is exposure times
-planted style return; selection is what news, drift and noise gave the names held. Differences are per year.
+Five portfolios of 30 names are formed from the answer key of each world (200 names, a year of
+evaluation) and rebalanced daily without costs. Their attribution uses only the published prices.
+The true style part is exposure times planted style return. The true selection is the return of the
+held names from news, drift and noise. Differences are per year.
 
-What reading the news earns is partly style by nature (news moves opens and closes, which two factors measure), so
-that its bias has a bar of its own. The exit status is 1 when one is missed: bias within 3 standard errors of zero,
-with news within 5 percentage points; spread of the error below 8 percentage points.
+The return from reading the news is partly style by nature (news moves opens and closes, which two
+factors measure), so its bias has a separate limit. The exit status is 1 if a limit is missed: bias
+within 3 standard errors of zero, with news within 5 percentage points; spread of the error below 8
+percentage points.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""One Backtrader task on 1,500 daily bars: through the sandbox, isolation included, against the naive way.
+"""Compare one Backtrader task on 1,500 daily bars in the sandbox, with isolation, and run the naive
+way.
 
-The naive way is a fresh interpreter that imports the framework, loads a frame row by row and runs with the usual
-observers and no isolation at all. Both are measured in this run: median clock seconds, and the processor seconds
-of the child. The sandbox's account is compared with the naive one's. On a machine with more to do than processors
-the bar is held against processor seconds, host and child together, and the output says so.
+The naive way is a fresh interpreter that imports the framework, loads a frame row by row and runs
+with the usual observers, without isolation. Both are measured in this run: median clock seconds,
+and the processor seconds of the child. The sandbox's account is compared with the naive account. If
+the machine is overloaded, the limit applies to processor seconds of host and child together, and
+the output states this.
 
     python perf/backtrader_speed.py
 """
@@ -35,7 +37,9 @@ from tradeassay_programs.code.task import Sizing
 from tradeassay_programs.sandbox import SandboxPool
 
 PRELOADED_S, FED_S = 0.12, 0.35
-"""Bars: by the clock where all bars are there at once; CPU of host and child where they are fed one by one."""
+"""Limits: clock seconds if all bars are preloaded, CPU seconds of host and child if bars are fed
+one by one.
+"""
 ROUNDS = 11
 NAIVE_ROUNDS = 5
 STRATEGY = """
@@ -78,7 +82,7 @@ print(repr(cerebro.broker.getvalue()))
 
 
 def main() -> int:
-    """Measure, print, and return 1 when the sandbox misses its bar or the accounts differ."""
+    """Measure, print, and return 1 if the sandbox misses its limit or the accounts differ."""
     bars = make_bars("us", "1d", 1, 1500, 1)
     terms = BrokerTerms(sizing=Sizing(kind="fixed", value=10))
     job = BacktestJob(source=STRATEGY, bars=bars, terms=terms)

@@ -1,12 +1,13 @@
-"""Do the tests we print hold their level, and what do they find? Size and power of each, by simulation.
+"""Measure size and power of the reported tests by simulation.
 
-    python perf/calibration.py [--simulations 10000] [--resampled 1000] [--cores 4] [--page calibration.md]
+    python perf/calibration.py [--simulations 10000] [--resampled 1000] [--cores 4] [--page
+    calibration.md]
 
-Series without any effect, of five kinds (normal; fat-tailed, Student's t with 4 degrees of freedom;
-autocorrelated, 0.2 from one session to the next; stale, each return spread over three sessions; GARCH(1, 1)) and
-six lengths. A cell is the share of simulations in which a test at 5 % says that there is something; outside 4 to 6
-% it is marked. Tests that resample take fewer simulations, and fewer lengths. With --page the page of the
-documentation is written.
+The series have no effect. There are five kinds (normal; fat-tailed, Student's t with 4 degrees of
+freedom; autocorrelated, 0.2 from one session to the next; stale, each return spread over three
+sessions; GARCH(1, 1)) and six lengths. A cell is the share of simulations in which a test at 5 %
+reports an effect. Values outside 4 to 6 % are marked. Tests that resample use fewer simulations,
+and fewer lengths. ``--page`` writes the page of the documentation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ RESAMPLED = (60, 250, 1000)
 KINDS = ("normal", "fat-tailed", "autocorrelated", "stale", "GARCH")
 NOMINAL, LOW, HIGH = 0.05, 0.04, 0.06
 TAILS, MANY = ("x 100)", "x 50)"), 10_000
-"""Tests that are shown multiplied, and how many simulations they need to say anything."""
+"""Tests whose shares are displayed multiplied, and the number of simulations they need."""
 SIGMA = 0.01
 YEAR = 252
 Table = np.ndarray
@@ -55,17 +56,17 @@ def series(kind: str, count: int, n: int, rng: np.random.Generator) -> Table:
 
 
 def mean_is_zero(x: Table) -> Table:
-    """The edge, the memory gap, the difference from the baseline: cosine test of a mean."""
+    """Cosine test of a mean: alpha, the memory gap, the difference from the baseline."""
     return mean_p_value(x) < NOMINAL
 
 
 def mean_of_hundred(x: Table) -> Table:
-    """The same at the level of one among a hundred tries, times a hundred to be comparable."""
+    """The same test at the level of one of a hundred tries, times a hundred for comparison."""
     return (mean_p_value(x) < NOMINAL / 100) * 100.0
 
 
 def sharpe_covers(x: Table) -> Table:
-    """The interval of a Sharpe ratio misses the true one, which is 1 a year."""
+    """Whether the interval of a Sharpe ratio misses the true ratio, which is 1 per year."""
     moved = x + SIGMA_OF[x.shape[-1]] / np.sqrt(YEAR)
     ratio, influence = _sharpe_of(moved)
     from scipy.special import stdtrit
@@ -79,19 +80,19 @@ SIGMA_OF: dict[int, float] = {}
 
 
 def probabilistic(x: Table) -> Table:
-    """The probabilistic Sharpe ratio is above 95 % although the true one is zero."""
+    """Whether the probabilistic Sharpe ratio is above 95 % although the true ratio is zero."""
     return _psr(x, 0.0) > 1.0 - NOMINAL
 
 
 def one_by_one(
     test: Callable[[Table, np.random.Generator], bool],
 ) -> Callable[[Table, np.random.Generator], Table]:
-    """Return a test of single series as one of many."""
+    """Turn a test of a single series into a test of many series."""
     return lambda x, rng: np.array([test(row, rng) for row in x])
 
 
 def timing_by_holdings(x: Table, rng: np.random.Generator) -> Table:
-    """Timing by holdings: a share invested that knows nothing, against the market ``x``."""
+    """Timing by holdings: an invested share without information, against the market ``x``."""
     invested = 0.5 + 0.5 * (rng.random(x.shape) < 0.5)
     gap = (invested - invested.mean(axis=1, keepdims=True)) * (x - x.mean(axis=1, keepdims=True))
     return mean_p_value(gap) < NOMINAL
@@ -106,14 +107,16 @@ def curvature(row: Table, rng: np.random.Generator) -> bool:
 
 
 def upside(row: Table, rng: np.random.Generator) -> bool:
-    """Henriksson and Merton's term of the same."""
+    """Henriksson and Merton's term of the same account."""
     account = row + rng.normal(0.0, 0.004, row.size)
     found = Regression(account, [row, np.maximum(row, 0.0)]).coefficient(2)
     return bool(found.low > 0.0 or found.high < 0.0)
 
 
 def staleness(row: Table, rng: np.random.Generator) -> bool:
-    """The staleness test (at one in a thousand) calls an account that is not late stale; times fifty."""
+    """Whether the staleness test (level one in a thousand) rejects an account without delay, times
+    fifty.
+    """
     return stale_lags(row + rng.normal(0.0, 0.004, row.size), row, 252) > 0
 
 
@@ -122,12 +125,12 @@ FIVE = "five agents"
 
 
 def apart(five: Table, rng: np.random.Generator) -> bool:
-    """Five equal agents fall into more than one tier."""
+    """Whether five equal agents fall into more than one tier."""
     return len(tiers(five.T)) > 1
 
 
 def nobody_superior(five: Table, rng: np.random.Generator) -> bool:
-    """Hansen's SPA over five agents without an edge."""
+    """Hansen's SPA over five agents without alpha."""
     found = superior(five.T, np.zeros(five.shape[1]), bootstrap=FEW)
     return bool(found.p_value is not None and found.p_value < NOMINAL)
 
@@ -164,7 +167,7 @@ def drawn(kind: str, count: int, n: int, rng: np.random.Generator, agents: int) 
 
 
 def cell(asked: tuple[str, str, int, int, int]) -> tuple[float, float]:
-    """Return how often a test says that there is something, and the CPU seconds that it took."""
+    """Return how often a test reports an effect, and its CPU seconds."""
     name, kind, n, count, seed = asked
     began, test = time.process_time(), {**CLOSED, **SINGLE, **RESAMPLING}[name]
     rng = np.random.default_rng([seed, n, KINDS.index(kind)])
@@ -176,7 +179,7 @@ def cell(asked: tuple[str, str, int, int, int]) -> tuple[float, float]:
 
 
 def slow(count: int, seed: int) -> list[tuple[float, list[float]]]:
-    """Return, for exposures that carry so much from session to session, how often a mean of zero is denied."""
+    """Return how often a mean of zero is rejected, for exposures with given daily persistence."""
     rows = []
     for carried in (0.8, 0.9, 0.95):
         found = []
@@ -194,7 +197,7 @@ def slow(count: int, seed: int) -> list[tuple[float, list[float]]]:
 
 
 def slow_table(asked: argparse.Namespace) -> list[str]:
-    """Return the lines about exposures."""
+    """Return the table's lines for exposures."""
     sims = asked.simulations
     name = "mean exposure to a factor"
     lines = [
@@ -217,7 +220,7 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
 
 
 def power(count: int, seed: int) -> list[tuple[float, list[float]]]:
-    """Return, for true alpha ratios, how often the test of a mean finds them, by length."""
+    """Return how often the test of a mean detects true alpha ratios, by length."""
     rows = []
     for ir in (0.5, 1.0, 2.0, 3.0):
         found = []
@@ -233,9 +236,9 @@ def power(count: int, seed: int) -> list[tuple[float, list[float]]]:
 
 
 def shown(value: float, count: int, name: str) -> str:
-    """Return a share; bold where it lies outside 4 to 6 % by more than simulation noise explains.
+    """Format a share, in bold if it is outside 4 to 6 % by more than simulation noise explains.
 
-    What is shown multiplied has more noise, and a test that errs in at most 5 % may err less.
+    Multiplied shares have more noise, and a test that errs in at most 5 % may err less.
     """
     times = next((int(tail.strip("x )")) for tail in TAILS if name.endswith(tail)), 1)
     rare = NOMINAL / times
@@ -245,13 +248,13 @@ def shown(value: float, count: int, name: str) -> str:
 
 
 class Bench:
-    """Where cells are measured: several processes, and the CPU seconds of all of them."""
+    """Runs cells in several processes, and sums their CPU seconds."""
 
     def __init__(self, pool: ProcessPoolExecutor, seed: int) -> None:
         self._pool, self.seed, self.used = pool, seed, 0.0
 
     def table(self, names: Sequence[str], lengths: Sequence[int], count: int) -> Iterator[str]:
-        """Yield the lines of one table per test; one that looks far into a tail takes many simulations."""
+        """Yield the lines of one table per test. Tests far in a tail use many simulations."""
         shown_here = [name for name in names if not name.endswith(TAILS) or count >= MANY]
         cells = [
             (name, kind, n, count, self.seed)

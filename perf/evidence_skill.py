@@ -1,28 +1,28 @@
-"""Measure what the verdict's words are worth, on accounts that had no part in setting anything.
+"""Measure the reliability of the verdicts, on accounts that were not used to set any threshold.
 
     python perf/evidence_skill.py --accounts 200 --workers 8 --json evidence.json
     python perf/evidence_skill.py --accounts 4 --rows word,power          # a smoke test
     python perf/evidence_skill.py --accounts 400 --baseline old.json      # compare with older code
 
 Every account is drawn here, from ``--seed``, and judged through ``tradeassay.assay``. An account
-depends only on the seed, its row, its cell and its number. So two versions of the code judge the
-same accounts, and ``--baseline`` compares them account by account.
+depends only on the seed, its row, its cell and its number. Two versions of the code therefore judge
+the same accounts, and ``--baseline`` compares them account by account.
 
 The rows:
 
-* ``word``: what *skill* is worth. Three daily years by returns alone, alpha ratios of 0.5 to 2,
-  single accounts without skill, and the silent best of twenty.
-* ``nulls``, ``passive``, ``cash``, ``funds``: accounts that nobody may praise.
-* ``power``: how often a true alpha ratio is found when one try was made.
-* ``grains``, ``months``, ``short``: one account by the hour, day, week and month; monthly
+* ``word``: the reliability of *skill*. Three years of daily returns, alpha ratios of 0.5 to 2,
+  single accounts without skill, and the undisclosed best of twenty.
+* ``nulls``, ``passive``, ``cash``, ``funds``: accounts that must not be credited with skill.
+* ``power``: how often a true alpha ratio is detected with one try.
+* ``grains``, ``months``, ``short``: one account in hourly, daily, weekly and monthly rows; monthly
   accounts of 24 to 120 months; twenty days.
-* ``holdings``: the word, nulls, costs, *worse* and *timing* where weights are known.
+* ``holdings``: the same for skill, nulls, costs, *worse* and *timing* with known weights.
 * ``worse``: true losers, and luck's worst of twenty, by returns alone.
-* ``watched``: an account without an edge that is looked at every month for a year.
+* ``watched``: an account without alpha that is judged every month for a year.
 
-An *alpha ratio* is the yearly alpha over the yearly residual volatility. *Praised* is a verdict of
+An *alpha ratio* is the annual alpha over the annual residual volatility. *Praised* is a verdict of
 skill, timing or mixed. The *weaker word* is "positive, and could be the best of a few tries", or
-"consistent with skill" in versions that know no tries. Ranges are 95 % intervals (Wilson).
+"consistent with skill" in versions without tries. Ranges are 95 % intervals (Wilson).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Rng = np.random.Generator
 
 YEAR = 252
 TRIES = 20
-"""How many silent tries the luckiest (or unluckiest) account was chosen from."""
+"""The number of undisclosed tries from which the best (or worst) account was chosen."""
 NOISES = ("normal", "student", "garch")
 """The kinds of noise, taken in turn by the number of the account."""
 PRAISE = ("skill", "timing", "mixed")
@@ -75,7 +75,7 @@ NEW_CALL = "tries" in inspect.signature(tradeassay.assay).parameters
 
 @dataclass
 class Account:
-    """One account as its owner would hand it in: returns, a benchmark, and what is disclosed."""
+    """One account as its owner would submit it: returns, a benchmark, and the disclosed facts."""
 
     returns: pd.Series
     benchmark: pd.Series | None = None
@@ -130,7 +130,7 @@ def judge(account: Account) -> tuple[str, str, bool, str, dict[str, Any]]:
 
 
 def word_of(kind: str, label: str) -> str:
-    """Return the word that a reader takes away: ``skill``, ``weaker``, ``timing``, or the kind."""
+    """Return the reader's conclusion: ``skill``, ``weaker``, ``timing``, or the kind."""
     if kind == "could-be-best-of-few":
         return "weaker"
     weak = not NEW_CALL and not label.endswith("supported")
@@ -177,14 +177,14 @@ def sessions(first_year: int, years: int) -> pd.DatetimeIndex:
 
 @dataclass
 class Terms:
-    """The yearly figures of one market and of the accounts that trade it."""
+    """The annual figures of one market and of the accounts that trade it."""
 
     drift: float
     volatility: float
     dividends: float
-    """What the benchmark leaves out, a year."""
+    """The annual return that the benchmark leaves out."""
     cash: float
-    """What money that is not invested earns, a year."""
+    """The annual interest on uninvested money."""
 
 
 def drawn_terms(rng: Rng, disclosed: bool) -> Terms:
@@ -232,7 +232,7 @@ def by_returns(
     worst: bool = False,
     disclosed: bool = False,
 ) -> Account:
-    """Return an account of which returns and a benchmark are known, after so many silent tries."""
+    """Return an account with known returns and benchmark, after some undisclosed tries."""
     kind = noise_kind(number)
     index = sessions(2001 + number % 15, years)
     terms = drawn_terms(rng, disclosed)
@@ -473,7 +473,7 @@ def draw_months(rng: Rng, cell: str, number: int) -> Account:
 
 
 def draw_short(rng: Rng, cell: str, number: int) -> Account:
-    """Return twenty days of an account that is skilled, or is not."""
+    """Return twenty days of an account with or without skill."""
     account = by_returns(rng, number, ratio=float(cell.split()[-1]), years=1)
     assert account.benchmark is not None
     return Account(account.returns.iloc[:20], account.benchmark.iloc[:20])
@@ -483,7 +483,7 @@ def draw_short(rng: Rng, cell: str, number: int) -> Account:
 
 
 def judge_watched(rng: Rng, cell: str, number: int) -> list[dict[str, Any]]:
-    """Return what was ever said of an account without an edge at twelve monthly looks."""
+    """Return all verdicts on an account without alpha at twelve monthly looks."""
     account = by_returns(rng, number, years=1, disclosed="disclosed" in cell)
     assert account.benchmark is not None
     looks = []
@@ -528,14 +528,14 @@ HOLDING_CELLS = (
 
 @dataclass
 class World:
-    """A drawn market of names: returns, what moves them, and where the snapshot lies."""
+    """A simulated market of names: returns, their sources, and the path of the snapshot."""
 
     index: pd.DatetimeIndex
     names: list[str]
     returns: Floats
     close: Floats
     drift: Floats
-    """The drift of each name on each day beyond its beta: what a skilled holder sees dimly."""
+    """The drift of each name on each day beyond its beta. A skilled holder sees it with noise."""
     residual: Floats
     """The yearly residual volatility of each name."""
     dataset: str
@@ -770,7 +770,7 @@ def bare_annual(lines: Iterable[str]) -> str:
 
 
 def outcome(account: Account, **more: Any) -> dict[str, Any]:
-    """Judge one account, and return what the tables need."""
+    """Judge one account, and return the values for the tables."""
     began = time.process_time()
     try:
         kind, label, firm, sentence, found = judge(account)
@@ -791,7 +791,7 @@ def outcome(account: Account, **more: Any) -> dict[str, Any]:
 
 
 def judged_once(draw: Callable[[Rng, str, int], Account | None]) -> Callable[..., list[Any]]:
-    """Return what draws an account and judges it once."""
+    """Return a function that draws an account and judges it once."""
 
     def study(rng: Rng, cell: str, number: int) -> list[dict[str, Any]]:
         account = draw(rng, cell, number)
@@ -814,7 +814,9 @@ REAL = ("sp500", "nasdaq")
 
 @dataclass
 class Row:
-    """One row of the study: its cells, and what draws and judges one account of a cell."""
+    """One row of the study: its cells, and the function that draws and judges one account of a
+    cell.
+    """
 
     study: Callable[[Rng, str, int], list[dict[str, Any]]]
     cells: tuple[str, ...]
@@ -959,7 +961,8 @@ def cells_of(outcomes: list[dict[str, Any]], row: str) -> dict[str, list[dict[st
 def worth(
     cells: dict[str, list[dict[str, Any]]], skilled: str, single: str, best: str, *words: str
 ) -> dict[str, Any]:
-    """Return what a word is worth where half are skilled, a quarter single and a quarter chosen.
+    """Return the predictive value of a word if half are skilled, a quarter single and a quarter
+    chosen.
 
     The interval of the predictive value comes from draws of the three rates.
     """
@@ -991,7 +994,7 @@ def print_worth(
     best: str,
     *words: str,
 ) -> list[Any]:
-    """Print what every one of some words is worth, and what all of them together are."""
+    """Print the predictive value of each word, and of all words together."""
     print(f"\n{title}: half {skilled}, a quarter {single}, a quarter {best}")
     print("| word | true | said of the skilled | of single ones | of the chosen | ratio |")
     print("|---|---|---|---|---|---|")
@@ -1013,7 +1016,7 @@ def print_worth(
 
 
 def print_cells(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Print how often the words were said in every cell of a row, and return the counts."""
+    """Print how often each word occurred in every cell of a row, and return the counts."""
     print("| cell | accounts | praised | skill | weaker word | timing | kinds |")
     print("|---|---|---|---|---|---|---|")
     found = {}
@@ -1041,7 +1044,7 @@ def print_cells(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def print_grains(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Print how far rows of other lengths agree with the daily ones of the same account."""
+    """Print how often rows of other lengths agree with the daily rows of the same account."""
     print(
         "| account | rows | kind as by day | refused | alpha's difference: mean, and of 95 % "
         "at most | alpha without interval | width / daily | kinds |"
@@ -1240,7 +1243,7 @@ def print_tables(outcomes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def revision() -> str:
-    """Return the last commit that changed the judge, where git knows it."""
+    """Return the last commit that changed the judge, if git knows it."""
     folder = str(Path(tradeassay.__file__).parent)
     asked = subprocess.run(
         ["git", "-C", folder, "log", "-1", "--format=%h", "--", "."],
@@ -1251,7 +1254,7 @@ def revision() -> str:
 
 
 def judged_all(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Judge the accounts that were asked for; return the outcomes, and what was run."""
+    """Judge the requested accounts. Returns the outcomes and the settings of the run."""
     rows = asked.rows.split(",")
     skipped = missing_stocks(ROWS["funds"].cells) if "funds" in rows else {}
     for cell, reason in skipped.items():

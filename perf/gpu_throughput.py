@@ -1,13 +1,14 @@
-"""How much of a GPU server's own limit a run of 64 episodes has.
+"""Measure which share of a GPU server's capacity a run of 64 episodes uses.
 
     python perf/gpu_throughput.py URL MODEL TOKENS FOLDER [FIRST LAST]
 
-``tradeassay run`` plays 64 episodes of KTD-Fin (four masks, two modes, eight seeds) at the same time against the
-server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers): that is the whole harness. They play
-the window W4, or the sessions from FIRST to LAST (a third of the window takes some four minutes in all).
-Then the server is asked the same questions once more, in the same order within an episode, by eight processes that
-do nothing but send bodies prepared beforehand over 64 kept connections: what it answers them is its limit. Rates
-are taken between a tenth and eight tenths of the answers, while all episodes talk. Bar: 90 %.
+``tradeassay run`` plays 64 concurrent episodes of KTD-Fin (four masks, two modes, eight seeds) with
+the server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers). They play the
+window W4, or the sessions from FIRST to LAST (a third of the window takes about four minutes in
+total). Then eight processes send the same questions again, in the same order within an episode,
+with prepared bodies over 64 kept connections. The resulting rate is the server's capacity. Rates
+are measured between a tenth and eight tenths of the answers, while all episodes are active. Limit:
+90 %.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ GRID = (
 
 
 class Watch(threading.Thread):
-    """Looks at a server's counts several times a second."""
+    """Polls a server's counts several times a second."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -56,7 +57,9 @@ class Watch(threading.Thread):
             self.seen.append((time.perf_counter(), counts["requests"], counts["in"], counts["out"]))
 
     def rates(self) -> dict[str, float]:
-        """Return answers and tokens a second while all episodes talked, and how many answers there were."""
+        """Return answers and tokens per second while all episodes are active, and the number of
+        answers.
+        """
         self.over.set()
         self.join()
         first, last = self.seen[0], self.seen[-1]
@@ -72,7 +75,7 @@ class Watch(threading.Thread):
 
 
 def ask_all(url: str, episodes: list[list[bytes]]) -> None:
-    """Ask the questions of some episodes, those of each one after the other, over a connection of its own."""
+    """Ask the questions of some episodes over one connection, each episode in order."""
     place = urlparse(url)
 
     def one(bodies: list[bytes]) -> None:
@@ -89,7 +92,7 @@ def ask_all(url: str, episodes: list[list[bytes]]) -> None:
 
 
 def bodies_of(run: Path, tokens: int) -> list[list[bytes]]:
-    """Return every question that a run's models were asked, as the harness sent it."""
+    """Return every question of a run in the form in which it was sent."""
     store = RecordingStore(run / "models")
     found = []
     for episode in store.episodes():

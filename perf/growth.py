@@ -1,12 +1,15 @@
-"""How time, memory and pages grow: names, sessions, agents and runs in a folder, each over a hundredfold.
+"""Measure how time, memory and pages grow with names, sessions, agents and runs, each over a
+hundredfold.
 
     python perf/growth.py --picture docs/images/growth.svg
-    python perf/growth.py --only agents --size 200   # one slice; growth.json keeps what was measured
-    python perf/growth.py --shown --picture ...      # measure nothing, show what is kept
+    python perf/growth.py --only agents --size 200   # one slice; growth.json stores the
+    measurements
+    python perf/growth.py --shown --picture ...      # measure nothing, show the stored measurements
 
-Every command runs in a process of its own: CPU seconds and peak memory are the kernel's. The start of the process
-is taken away first. The exponent is the slope in logarithms over the last, tenfold step, where fixed costs hide
-least; "flat" is a cost below 0.3 s, whose slope would be noise. The largest page of each size is given with it.
+Every command runs in a separate process. CPU seconds and peak memory come from the kernel. The cost
+of starting the process is subtracted. The exponent is the slope in logarithms over the last,
+tenfold step, where fixed costs matter least. "flat" is a cost below 0.3 s, whose slope would be
+noise. The largest page of each size is listed too.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ MOST, FLAT = 1.1, 0.3
 
 
 def measured(*words: str, cwd: Path) -> tuple[float, float]:
-    """Return the CPU seconds and peak megabytes of a command line; its output is shown where it breaks."""
+    """Return the CPU seconds and peak megabytes of a command line. Prints its output if it fails."""
     log = cwd / "log.txt"
     with log.open("wb") as out:
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
@@ -53,7 +56,7 @@ def measured(*words: str, cwd: Path) -> tuple[float, float]:
 
 
 def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
-    """Return the words of ``tradeassay run`` for one size, and the run's name."""
+    """Return the arguments of ``tradeassay run`` for one size, and the run's name."""
     from tradeassay_bench.data import fetch_dataset, load_dataset
 
     names, sessions = size if axis == "names" else 100, size if axis == "sessions" else 250
@@ -68,7 +71,7 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
 
 
 def filled(folder: Path, size: int) -> None:
-    """Play as many small runs, no two of them alike: a copy of a run is left out of a site."""
+    """Play many small different runs, because a site leaves out copies of a run."""
     from tradeassay.metrics import BootstrapConfig
     from tradeassay_bench.runs import AgentSpec, RunSpec, Window, run
 
@@ -116,12 +119,14 @@ def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
 
 
 def slope(few: float, many: float, least: float, times: float) -> float | None:
-    """Return the exponent between two ends; None where the larger is below ``least``."""
+    """Return the exponent between two sizes, or None if the larger cost is below ``least``."""
     return math.log(many / max(few, least / 6.0)) / math.log(times) if many > least else None
 
 
 def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
-    """Return CPU seconds over size in logarithms, a panel for every axis; dashed is growth in proportion."""
+    """Return a plot of CPU seconds over size in logarithms, a panel per axis. Dashed is
+    proportional growth.
+    """
     colours = dict(
         zip(COMMANDS, ("#0f6cbd", "#b4531a", "#107c41", "#8a3ffc", "#a4262c"), strict=True)
     )

@@ -1,10 +1,11 @@
-"""What is installed and what it costs: sizes by package, time of an import and of a command, weight of pages.
+"""Measure the installation: sizes by package, time of an import and of a command, size of pages.
 
     python perf/install_size.py [--fresh] [--runs runs/]
 
-Without --fresh the sizes are those of the packages of requirements/runtime.txt in this environment. With --fresh
-the runtime is installed into empty environments first (needs the package index): bars 750 MB and 45 s. Then the
-instrument is installed into an environment that has numpy, pandas and scipy: bar 25 MB more.
+Without --fresh the sizes are those of the packages of requirements/runtime.txt in this environment.
+With --fresh the runtime is first installed into empty environments (needs the package index). The
+limits are 750 MB and 45 s. Then the instrument is installed into an environment with numpy, pandas
+and scipy. The limit is 25 MB more.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def pinned() -> list[str]:
 
 
 def megabytes(name: str) -> float:
-    """Return what a package's files weigh, compiled ones included."""
+    """Return the size of a package's files, including compiled ones."""
     found = {Path(str(file.locate())).resolve() for file in metadata.files(name) or ()}
     for path in [one for one in found if one.suffix == ".py"]:
         found.update((path.parent / "__pycache__").glob(f"{path.stem}.cpython-*.pyc"))
@@ -50,7 +51,9 @@ def timed(words: list[str]) -> float:
 
 
 def fresh() -> None:
-    """Install the runtime into empty environments, by the Makefile's script and by pip; print what each takes."""
+    """Install the runtime into empty environments, by the Makefile's script and by pip. Prints the
+    times.
+    """
     packages = sorted(str(path) for path in (ROOT / "packages").iterdir())
     for name, words in (
         (
@@ -83,7 +86,7 @@ def make_environment(place: str) -> Path:
 
 
 def run_there(place: str, words: list[str]) -> None:
-    """Run a command with the environment's Python where it says PYTHON."""
+    """Run a command with PYTHON replaced by the environment's Python."""
     python = f"{place}/bin/python"
     subprocess.run([word.replace("PYTHON", python) for word in words], check=True)
 

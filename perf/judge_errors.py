@@ -1,16 +1,17 @@
-"""How often the behavioural judge of quantcode-v1 is wrong, on programs whose right verdict is known.
+"""Measure the error rates of the behavioural judge of quantcode-v1, on programs with known right
+verdicts.
 
-Right programs are variants of the references that change nothing about the strategy: comparisons mirrored,
-conditions nested or inverted, comparisons with a difference, indicators written by hand, explicit sizes, whole
-units, and a start three bars late (unless the words say on which bar to begin). Wrong ones have one constant
-changed (``code.judges.markets``); those that decide the same as the reference on ``--same-on`` other markets
-are equivalent, and left out.
+Right programs are variants of the references that do not change the strategy: comparisons mirrored,
+conditions nested or inverted, comparisons with a difference, indicators written by hand, explicit
+sizes, whole units, and a start three bars late (unless the words fix the first bar). Wrong programs
+have one constant changed (``code.judges.markets``). Those with the reference's decisions on
+``--same-on`` other markets are equivalent, and left out.
 
     python perf/judge_errors.py --tasks 8 --each 1
-    python perf/judge_errors.py --keep found.jsonl --seconds 200     goes on where it stopped; until all are done
+    python perf/judge_errors.py --keep found.jsonl --seconds 200     continues until all are done
 
-With all tasks, 50 secrets in turn and two of each kind, about 570 programs (``--each 3``: 813). Rates come with
-Wilson intervals.
+With all tasks, 50 secrets in turn and two of each kind, there are about 570 programs (``--each 3``:
+813). Rates have Wilson intervals.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tradeassay_programs.code.task import CodeTask, Expectations
 from tradeassay_programs.sandbox import ChildClaim, JobExecutor
 
 _BEGINNING = re.compile(r"the first bar on which [^.;]* (exists?|has)\b")
-"""Where the words say on which bar to begin, a late start is no right program."""
+"""If the words fix the first bar, a late start is not a right program."""
 _MIRRORED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _BY_HAND = """
 class HandAverage(bt.Indicator):
@@ -139,7 +140,7 @@ class _Sized(ast.NodeTransformer):
 
 
 def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
-    """Yield right programs that are written differently, each with the name of what was changed."""
+    """Yield right programs in different forms, each with the name of its change."""
     changes: list[tuple[str, ast.NodeTransformer]] = [
         ("mirrored", _Mirror()),
         ("nested", _Nest()),
@@ -182,7 +183,7 @@ def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found about the programs of one task under one secret."""
+    """The results for the programs of one task under one secret."""
 
     task: str
     secret: int
@@ -210,7 +211,7 @@ def opened() -> JobExecutor:
 
 
 def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
-    """Judge some programs of one task: those that a number draws, half of them right ones."""
+    """Judge some drawn programs of one task, half of them right."""
     number, secrets, most, same_on, named, plain = place
     task = load_tasks()[number]
     started, spent = time.monotonic(), processor_seconds()
@@ -268,7 +269,7 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
 
 
 def processor_seconds(pid: str = "self") -> float:
-    """Return what a process and all its descendants, those that are gone included, have used."""
+    """Return the CPU seconds of a process and all its descendants, including ended ones."""
     ticks = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
     below = [
         child
@@ -279,7 +280,7 @@ def processor_seconds(pid: str = "self") -> float:
 
 
 def main() -> None:
-    """Print the judge's errors, task by task and together."""
+    """Print the judge's errors, by task and in total."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--secrets", type=int, default=50, help="Tasks take them in turn.")
     parser.add_argument("--tasks", type=int, default=144)
@@ -327,7 +328,7 @@ def main() -> None:
 
 
 def tell(found: list[Counted], unfinished: int) -> None:
-    """Print the sum, with intervals."""
+    """Print the total, with intervals."""
     total: Counter[str] = Counter()
     for one in found:
         for name in (
@@ -371,7 +372,7 @@ def tell(found: list[Counted], unfinished: int) -> None:
 def judged(
     executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules
 ) -> str:
-    """Return what the judge says, market by market: the first that is not passed decides."""
+    """Return the judge's verdicts by market. The first market that is not passed decides."""
     for market in judging.markets:
         (run,) = run_programs(executor, task, [(source, market.bars)], rules=rules)
         if isinstance(run.failure, ChildClaim):
@@ -382,7 +383,7 @@ def judged(
 
 
 def without_expectations(task: CodeTask) -> CodeTask:
-    """Return a task without expectations: only decisions are to be judged here."""
+    """Return a task without expectations, so that only decisions are judged."""
     return msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
 
 

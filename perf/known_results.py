@@ -1,16 +1,17 @@
-"""Do published findings on funds come out of their own settings? Fama and French; Barras, Scaillet and Wermers.
+"""Reproduce published findings on funds: Fama and French; Barras, Scaillet and Wermers.
 
     python perf/known_results.py [--funds 1000] [--draws 500] [--judged 200]
 
-No package carries funds' returns (CRSP is licensed), so the settings are simulated around real months: Kenneth
-French's factors, January 1984 to September 2006, from the package ``arch``. Funds have betas, a residual spread
-and lives like those papers describe. *Net*: every fund loses 1 % a year to costs, nobody has more. *Gross*: true
-alphas have a standard deviation of 1.25 % a year, the value that Fama and French (2010) find to fit. Their
-bootstrap draws months of all funds jointly, with alphas set to zero, and asks which share of the worlds drawn has
-a smaller percentile of t(alpha) than the funds. Barras, Scaillet and Wermers (2010): 75 % of funds without alpha,
-23 % with -3.2 %, 2 % with 3.8 % a year; how many are estimated to be without, and how many winners to be lucky?
-Last, the house's verdict on single funds with the same factors and cash. The exit status is 1 when a finding does
-not come out.
+No package contains funds' returns (CRSP is licensed), so the funds are simulated around real
+months: Kenneth French's factors, January 1984 to September 2006, from the package ``arch``. Funds
+have the betas, residual spreads and lifetimes that those papers describe. *Net*: every fund loses 1
+% per year to costs, and none has alpha. *Gross*: true alphas have a standard deviation of 1.25 %
+per year, the value that fits in Fama and French (2010). Their bootstrap draws months of all funds
+jointly, with alphas set to zero. It measures the share of the drawn worlds with a smaller
+percentile of t(alpha) than the funds. Barras, Scaillet and Wermers (2010): 75 % of funds without
+alpha, 23 % with -3.2 %, 2 % with 3.8 % per year. The script estimates how many funds have no alpha,
+and how many winners are lucky. Last, it computes our verdict on single funds with the same factors
+and cash. The exit status is 1 if a finding is not reproduced.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def funds(rng: np.random.Generator, factors: Floats, alphas: Floats) -> Floats:
 
 
 def alpha_t(excess: Floats, factors: Floats) -> tuple[Floats, Floats]:
-    """Return alphas and their t by a regression on the factors, over the months that each fund has."""
+    """Return alphas and their t values by a regression on the factors, over each fund's months."""
     design = np.column_stack([np.ones(factors.shape[0]), factors])
     held = np.isfinite(excess)
     filled = np.where(held, excess, 0.0)
@@ -78,7 +79,7 @@ def alpha_t(excess: Floats, factors: Floats) -> tuple[Floats, Floats]:
 
 
 def beyond_factors(row: Floats, factors: Floats) -> Floats:
-    """Return what a fund earned beyond its betas, with its alpha."""
+    """Return a fund's return beyond its betas, with its alpha."""
     there = np.isfinite(row)
     design = np.column_stack([np.ones(there.sum()), factors[there]])
     betas = np.linalg.lstsq(design, row[there], rcond=None)[0][1:]
@@ -88,7 +89,9 @@ def beyond_factors(row: Floats, factors: Floats) -> Floats:
 def bootstrap(
     rng: np.random.Generator, excess: Floats, factors: Floats, draws: int
 ) -> dict[int, tuple[float, ...]]:
-    """Return, by percentile of t(alpha): the funds' own, the mean of the worlds without alpha, the share below."""
+    """Return, by percentile of t(alpha), the funds' value, the mean of worlds without alpha, and
+    the share below.
+    """
     alphas, t = alpha_t(excess, factors)
     zero = excess - alphas[:, None]
     drawn = []
@@ -105,7 +108,9 @@ def bootstrap(
 
 
 def praised(excess: Floats, factors: Floats, cash: Floats, days: list[str]) -> int:
-    """Return how many funds the verdict praises, each judged alone, with factors and cash given."""
+    """Return how many funds get a verdict of skill or timing, each judged alone with factors and
+    cash.
+    """
     config, found = VerdictConfig(draws=100, interest=0.0, dividends=0.0), 0
     for row in excess:
         at = np.flatnonzero(np.isfinite(row))

@@ -1,10 +1,10 @@
-"""How much CPU does a KTD-Fin day take, the model aside? Environment, protocol, four tool calls and a submission.
+"""Measure the CPU time of a KTD-Fin day without the model: environment, protocol, four tool calls
+and a submission.
 
-300 A-share names under the mask ``blinded`` in the mode ``open-research``; the replies come from a list. A day
-holds the market's step, the observation, the nine factors, every prompt, the masks of all of it, both phases, the
-checks of the submission and the journal line. The bar is 1.5 ms, blinded. Run
-it with ``python perf/ktdfin_step.py`` (add
-``--json`` for a machine).
+300 A-share names under the mask ``blinded`` in the mode ``open-research``. The replies come from a
+list. A day includes the market's step, the observation, the nine factors, every prompt, all
+masking, both phases, the checks of the submission and the journal line. The limit is 1.5 ms,
+blinded. Run it with ``python perf/ktdfin_step.py`` (add ``--json`` for JSON).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HELD = 8
 
 
 class Player:
-    """Makes the four calls of the paper's worked trace and submits; reads only what it must to know an id."""
+    """Makes the four calls of the paper's example and submits. It reads only the ids that it needs."""
 
     def __init__(self) -> None:
         self.names = "stock_ids"
@@ -95,7 +95,9 @@ def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
 def episode(
     snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig
 ) -> tuple[float, int]:
-    """Play an episode; return the CPU seconds without the player's own, and how many days had four calls."""
+    """Play an episode. Returns the CPU seconds without the player, and how many days had four
+    calls.
+    """
     market, protocol, player = Market(snapshot, market_config), Ktdfin(config), Player()
     asked: list[AskModel] = []
     complete = 0

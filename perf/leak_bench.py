@@ -1,11 +1,14 @@
-"""Who finds the leaks? The leak check, rules on the source, and the two checks printed in the SysTradeBench paper.
+"""Compare leak detectors: our leak check, rules on the source, and the two checks of the
+SysTradeBench paper.
 
-Bar: all leaky strategies found, no honest one flagged, with the default settings and every seed tried. Prints a
-Markdown table, the times in processor seconds, and the ratios.
+Limit: all leaky strategies found, no honest strategy flagged, with the default settings and every
+seed. Prints a Markdown table, the times in processor seconds, and the ratios.
 
     python perf/leak_bench.py [--seeds 3] [--json]
-    python perf/leak_bench.py --bars 525600 [--cases late,rare]     the bench for whole series, on so many bars
-    python perf/leak_bench.py --bars 2500 --held-out                cases that the shipped bench does not have
+    python perf/leak_bench.py --bars 525600 [--cases late,rare]     the bench for whole series, with
+    this many bars
+    python perf/leak_bench.py --bars 2500 --held-out                cases that the shipped bench
+    does not have
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from tradeassay_programs.code.program_source import source_advice
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """A case of the shipped bench, and what the other checks say of it."""
+    """A case of the shipped bench, and the results of the other checks."""
 
     line: BenchLine
     rules: bool
@@ -83,7 +86,7 @@ def counts(lines: list[Compared], leaky: bool) -> dict[str, int]:
 
 
 def cost_in_runs() -> float:
-    """The processor time of a check over that of one run, in the middle of all honest strategies."""
+    """The median processor time of a check on the honest strategies, in multiples of one run."""
     ratios = []
     for case in load_bench():
         if case.leaky:
@@ -103,7 +106,7 @@ SHARES = (1e-5, 1e-4, 1e-3, 1e-2, 1.01)
 
 
 def measured(place: tuple[str, int, int]) -> tuple[LongLine, float]:
-    """Return the line of one case on so many bars, and its CPU seconds."""
+    """Return the line of one case with a number of bars, and its CPU seconds."""
     name, bars, seed = place
     case = next(one for one in (*held_out(), *load_long_bench()) if one.name == name)
     before = time.process_time()
@@ -114,7 +117,9 @@ def measured(place: tuple[str, int, int]) -> tuple[LongLine, float]:
 def long_bench(
     bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, seed: int = 1
 ) -> int:
-    """Print every case of the bench for whole series with the share of bars that leak, and what was found."""
+    """Print every case of the bench for whole series with the share of leaking bars, and the
+    result.
+    """
     cases = held_out() if fresh else load_long_bench()
     print("| strategy | bars that leak | verdict | by | not excluded below | runs | CPU s |")
     print("|---|---|---|---|---|---|---|")

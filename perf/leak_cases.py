@@ -1,8 +1,9 @@
-"""Leaky and honest strategies for long series, and the two checks that a paper prints, to be measured beside ours.
+"""Leaky and honest strategies for long series, and a paper's two checks, to compare with ours.
 
-The printed checks are rebuilt from appendix B.3 of the SysTradeBench paper: source rules that name negative
-shifts, a forward index in a loop, a reversed slice from a row and four words; and a guard, a proxy whose ``[]``
-refuses a slice or an integer beyond the current bar, while anything else goes through to the data.
+The checks are rebuilt from appendix B.3 of the SysTradeBench paper. The source rules match negative
+shifts, a forward index in a loop, a reversed slice from a row and four words. The guard is a proxy
+whose ``[]`` refuses a slice or an integer beyond the current bar. It passes all other accesses on
+to the data.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _HERE: Final = Path(__file__).parent
 
 @lru_cache(maxsize=3)
 def long_columns(bars: int) -> dict[str, Array]:
-    """Return so many bars with two decimals: business days, or minutes of 2025 for more than 10,000."""
+    """Return bars with two decimals: business days, or minutes of 2025 for more than 10,000."""
     rng = np.random.default_rng(bars)
     spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
     step = 0.01 if bars <= 10_000 else 0.0008
@@ -71,7 +72,7 @@ def load_long_bench() -> tuple[BenchCase, ...]:
 
 
 def held_out() -> tuple[BenchCase, ...]:
-    """Return the cases that nothing was tuned on, leaky ones first."""
+    """Return the held-out cases, leaky ones first."""
     read = tomllib.loads((_HERE / "leak_held_out.toml").read_text(encoding="utf-8"))
     return tuple(
         msgspec.convert(
@@ -84,8 +85,8 @@ def held_out() -> tuple[BenchCase, ...]:
 
 
 def leaking_share(case: BenchCase, columns: Columns) -> float | None:
-    """Return the share of rows on which a case decides otherwise than the same code without its leak; None where
-    there is no such code.
+    """Return the share of rows on which a case decides differently from the same code without its
+    leak, or None if there is no such code.
     """
     if "def honest(frame):" not in case.source:
         return None
@@ -97,7 +98,7 @@ def leaking_share(case: BenchCase, columns: Columns) -> float | None:
 
 
 class LongLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One case on one length: the share of bars that leak, what the check said, and its bound."""
+    """One case on one length: the share of leaking bars, the verdict of the check, and its bound."""
 
     name: str
     bars: int
@@ -112,8 +113,10 @@ class LongLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> bool:
-        """Whether the verdict is what it should be: leaks of 0.1 % of the bars or more are not passed, honest code
-        is, and code that depends on the length is told so.
+        """Whether the verdict is right.
+
+        Leaks in 0.1 % of the bars or more must not pass. Honest code must pass. Code that depends
+        on the length must be reported as such.
         """
         if self.leaky:
             small = (
@@ -156,7 +159,9 @@ class LeakageError(Exception):
 
 
 class LeakageGuard:
-    """The printed proxy. What it does not define goes to the data; without that, few programs could run."""
+    """The paper's proxy. Undefined attributes go to the data, because few programs could run
+    otherwise.
+    """
 
     def __init__(self, data: Any, current: int) -> None:
         self._data = data
@@ -178,10 +183,10 @@ class LeakageGuard:
 
 
 def guard_objects(source: str, columns: Columns) -> bool:
-    """Return whether the guard refuses anything when ``run`` is given the data through it.
+    """Return whether the guard refuses an access when ``run`` receives the data through it.
 
-    It is tried with the current bar in the middle and at the end: the paper does not say which it would be for
-    code that takes a whole table. For trusted source only: it runs in this process.
+    The current bar is placed in the middle and at the end, because the paper does not specify it
+    for code that takes a whole table. For trusted source only: it runs in this process.
     """
     from tradeassay_programs.sandbox.strategy import shape
 
@@ -200,7 +205,7 @@ def guard_objects(source: str, columns: Columns) -> bool:
 
 
 def paper_rules(source: str) -> tuple[str, ...]:
-    """Return which of the paper's source rules object."""
+    """Return the paper's source rules that match."""
     tree = ast.parse(source)
     found = [name for name, rule in _RULES.items() if any(rule(node) for node in ast.walk(tree))]
     if any(_WORDS.search(word) for word in _names(tree)):

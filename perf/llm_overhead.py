@@ -1,10 +1,11 @@
-"""How much CPU does a question to a model cost on our side, the model aside?
+"""Measure our CPU time per question to a model, without the model's time.
 
-A server in another process answers at once with a tool call. The same conversation of five research questions
-and a submission (a KTD-Fin step) goes to it through the bare SDK, through the house (Inspect, raw arguments,
-budget), and through the house with a recording; client CPU is measured, not the server's. Then 20 tasks ask a
-server that takes a while, with few and with many connections: throughput must follow the limit. Run it with
-``python perf/llm_overhead.py`` (add ``--json`` for a machine). Bar: a step through Inspect under 120 ms of CPU.
+A server in another process answers at once with a tool call. The same conversation of five research
+questions and a submission (a KTD-Fin step) is sent through the bare SDK, through our code (Inspect,
+raw arguments, budget), and through our code with a recording. Only the client's CPU is measured.
+Then 20 tasks query a slow server, with few and with many connections: throughput must follow the
+limit. Run it with ``python perf/llm_overhead.py`` (add ``--json`` for JSON). Limit: a step through
+Inspect takes under 120 ms of CPU.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ RESULT = json.dumps(
 
 
 def serve(pipe: Any, delay: float) -> None:
-    """Answer every request with the same call, after a while."""
+    """Answer every request with the same call, after a delay."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         count = 0
@@ -182,7 +183,9 @@ def as_openai(request: AskModel) -> dict[str, Any]:
 
 
 async def cpu_ms(step: Callable[[int], Awaitable[None]], steps: int) -> float:
-    """Return the CPU of a step in milliseconds: the best third of all steps, after two to warm up."""
+    """Return the CPU time of a step in milliseconds: the best third of all steps, after two warm-up
+    steps.
+    """
     spent = []
     for at in range(steps + 2):
         start = time.process_time()

@@ -1,13 +1,14 @@
-"""How much of a server's own limit the harness uses: 64 episodes that talk at the same time.
+"""Measure the share of a server's capacity that the harness uses, with 64 concurrent episodes.
 
     python perf/llm_throughput.py [SLOTS [SECONDS [QUESTIONS]]]
 
-The server is a stand-in on loopback, in a process of its own, that works on SLOTS questions at a time and takes
-SECONDS for each, from half as long to half as long again, as answers of different lengths do: its limit is SLOTS /
-SECONDS answers a second. (Answers that all take equally long come back in one moment, and what is measured is how
-long a client needs for such a burst.) 64 episodes ask QUESTIONS each, one after the other: first through the bare
-client of OpenAI, then through the same path as a run's. The rate is that between a tenth and eight tenths of the
-answers, while all episodes talk.
+The server is a stand-in on loopback, in a separate process. It processes SLOTS questions at a time
+and takes SECONDS for each, varied by half in both directions, like answers of different lengths.
+Its capacity is SLOTS / SECONDS answers per second. (If all answers took equally long, they would
+arrive in bursts, and the script would measure the client's time for a burst.) Each of 64 episodes
+asks QUESTIONS in sequence: first through the bare client of OpenAI, then through the same path as a
+run. The rate is measured between a tenth and eight tenths of the answers, while all episodes are
+active.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BODY = completion("hold", asked=900)
 
 
 def serve(slots: int, seconds: float, ports: Any) -> None:
-    """Answer on a free port, so many at a time, so slowly."""
+    """Answer on a free port, with a number of slots and a delay."""
 
     async def main() -> None:
         free, draw = asyncio.Semaphore(slots), random.Random(0)
@@ -59,7 +60,9 @@ MESSAGES = (
 
 
 async def timed(ask: Callable[[int, int], Awaitable[str]], questions: int) -> tuple[float, float]:
-    """Return answers a second while all episodes talk, and the CPU seconds of all, after one that warms up."""
+    """Return answers per second while all episodes are active, and the total CPU seconds, after a
+    warm-up.
+    """
     ends: list[float] = []
 
     async def episode(number: int) -> None:

@@ -1,4 +1,6 @@
-"""Any random portfolio of the luck baseline as orders for the real exchange, which must come to the same money."""
+"""Send a random portfolio of the luck baseline as orders to the real exchange, to compare the
+money.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tradeassay_bench.play import Market, MarketConfig
 def decisions_of(
     market: LuckMarket, schedule: SeatChanges, portfolio: int, *, seed: int = 0
 ) -> tuple[Decision, ...]:
-    """Return one random portfolio as decisions, one per session, for a market to carry out."""
+    """Return one random portfolio as decisions for a market, one per session."""
     sessions = len(market.sessions)
     nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
     log = np.empty((1024, 3))
@@ -35,7 +37,7 @@ def decisions_of(
 
 
 def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, ...]) -> Floats:
-    """Carry decisions out in the real market and return the value path, the initial value first."""
+    """Execute decisions in the real market and return the value path, the initial value first."""
     market = Market(snapshot, config)
     market.reset()
     path = [config.cash]

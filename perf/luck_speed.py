@@ -1,9 +1,10 @@
-"""How fast is the luck baseline? 10,000 random portfolios on the trades of a top-20 rotation.
+"""Measure the speed of the luck baseline: 10,000 random portfolios on the trades of a top-20
+rotation.
 
-300 A-share names, 548 sessions. The bar is 5 seconds of CPU. The peer is the naive way: the same
-portfolios as decisions through the exchange, timed on fifty of them and scaled. Those fifty must come to the
-same money to 1e-9. Run it with ``python perf/luck_speed.py`` (add ``--json`` for a machine); compiling is timed
-apart.
+300 A-share names, 548 sessions. The limit is 5 seconds of CPU. The comparison is the naive way: the
+same portfolios as decisions through the exchange, timed on fifty of them and scaled. Those fifty
+must agree to 1e-9. Run it with ``python perf/luck_speed.py`` (add ``--json`` for JSON). Compilation
+is timed separately.
 """
 
 from __future__ import annotations

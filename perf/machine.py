@@ -1,8 +1,9 @@
-"""What else the machine was doing, printed beside every figure that a clock or a processor gave.
+"""Report the load of the machine, printed with every measured time.
 
-Load alone does not tell. On a virtual machine the host may lend the processors to others; the kernel counts that
-as *steal*, and since a process is charged for part of it, even CPU time grows. A fixed loop shows by how much: its
-nanoseconds a turn can be compared between two runs on one machine.
+Load alone is not sufficient. On a virtual machine the host may give the processors to other guests.
+The kernel counts this time as *steal*. A process is charged for part of it, so even CPU time grows.
+A fixed loop measures the effect: its nanoseconds per turn can be compared between two runs on one
+machine.
 """
 
 import os
@@ -13,7 +14,7 @@ _STAT = Path("/proc/stat")
 
 
 def fixed_loop(turns: int = 60_000) -> float:
-    """Return the CPU seconds of a loop that is always the same."""
+    """Return the CPU seconds of a fixed loop."""
     began = time.process_time()
     total = 0
     for number in range(turns):
@@ -23,7 +24,9 @@ def fixed_loop(turns: int = 60_000) -> float:
 
 
 def conditions() -> str:
-    """Return load, share of time the host took since this module was imported, and the fixed loop's pace."""
+    """Return load, the host's share of time since this module was imported, and the fixed loop's
+    pace.
+    """
     told = [f"{os.cpu_count()} cores", f"load {os.getloadavg()[0]:.1f}"]
     now = _ticks()
     if _BEGAN and now and sum(now) > sum(_BEGAN):
@@ -35,7 +38,7 @@ def conditions() -> str:
 
 
 def _ticks() -> list[int]:
-    """Return the kernel's counters of time by kind (user to steal), empty where it has none."""
+    """Return the kernel's counters of time by kind (user to steal), empty if it has none."""
     try:
         return [int(part) for part in _STAT.read_text().split("\n", 1)[0].split()[1:9]]
     except (OSError, ValueError):

@@ -1,11 +1,12 @@
-"""Planted agents without a language model: does direct evidence of memory, and no mask, give them the right word?
+"""Judge planted agents without a language model: is direct evidence of memory, without a mask,
+sufficient?
 
     python perf/memory_planted.py --worlds 500 --first 500000
 
-In each synthetic world one agent knows how names ended, one which days rise, one reads news, one reads only
-prices, one is lucky. Each is asked the questions of a recall audit, in words, and its decisions are asked again
-with the shown past changed. The verdict has that evidence and no masked twin. ``--days 0.6`` judges those who know
-fewer days than all.
+In each synthetic world one agent knows the final returns of names, one knows the days on which the
+market rises, one reads news, one reads only prices, one is lucky. Each is asked the questions of a
+recall audit, in words, and its decisions are repeated with a changed past. The verdict has that
+evidence and no masked twin. With ``--days 0.6`` the agents know only a share of the days.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def truth_of(world: PlantedWorld) -> PriceTruth:
 
 
 def known_by(plant: Plant, world: PlantedWorld, held: Floats) -> Floats | None:
-    """Return the moves an agent remembers, (T, N): how names ended, or which days rose as it traded them."""
+    """Return the moves that an agent remembers, (T, N): final returns of names, or the days of
+    rises.
+    """
     if plant == "memorising":
         return np.broadcast_to(world.happened.mean(axis=0), world.returns.shape)
     if plant == "dates":
@@ -93,7 +96,7 @@ def known_by(plant: Plant, world: PlantedWorld, held: Floats) -> Floats | None:
 def answers_of(
     plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTruth
 ) -> tuple[RecallAnswer, ...]:
-    """Ask an agent for the moves of the names it held most, as a run's audit does, and read its words."""
+    """Ask an agent for the moves of its largest holdings, like a run's audit, and parse its words."""
     horizon = 1 if plant == "dates" else WEEK
     most = 4 if plant == "dates" else NAMES  # every day of a few names, or every week of many
     order = np.argsort(-held.sum(axis=0), kind="stable")[:most]
@@ -126,7 +129,9 @@ def answers_of(
 def reasked(
     plant: Plant, world: PlantedWorld, held: Floats, plants: PlantConfig
 ) -> list[ReaskedDecision]:
-    """Return decisions in changed markets: readers see other series, those who remember do not look."""
+    """Return decisions in changed markets. Readers see other series. Agents with memory do not
+    look.
+    """
     order = np.random.default_rng([world.seed, 31]).permutation(world.names)
     mirror = PlantedWorld(
         seed=world.seed,
@@ -172,7 +177,7 @@ def reasked(
 
 
 def exchanged(world: PlantedWorld, order: np.ndarray) -> PlantedWorld:
-    """Return the world with the series of each name under another's."""
+    """Return the world with the series exchanged between names."""
     return PlantedWorld(
         seed=world.seed,
         returns=world.returns[:, order],
@@ -185,7 +190,7 @@ def exchanged(world: PlantedWorld, order: np.ndarray) -> PlantedWorld:
 
 
 def evidence(plant: Plant, world: PlantedWorld, plants: PlantConfig) -> RecallEvidence:
-    """Return everything but a mask that says whether an agent remembers."""
+    """Return all evidence of memory except a mask."""
     held, truth = weights_of(plant, world, plants), truth_of(world)
     answers = answers_of(plant, world, held, truth)
     plan = RecallPlan(
@@ -229,7 +234,7 @@ def evidence(plant: Plant, world: PlantedWorld, plants: PlantConfig) -> RecallEv
 
 
 def main() -> None:
-    """Judge every agent in every world and print how often the word is right."""
+    """Judge every agent in every world and print how often the verdict is right."""
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--worlds", type=int, default=100)
     reader.add_argument("--names", type=int, default=100)

@@ -1,10 +1,12 @@
-"""How heavy report pages are and how fast they open: bytes, first paint, loaded, and how tall on a phone.
+"""Measure the size and speed of report pages: bytes, first paint, loaded, and height on a phone.
 
     python perf/page_load.py runs/*/report.html site/*.html      # needs Chromium
-    python perf/page_load.py --long                              # also a code page of 3,456 episodes
+    python perf/page_load.py --long                              # also a code page of 3,456
+    episodes
 
-Every page is opened from the disk by headless Chromium, three times with an empty cache, wide (1280) and as a
-phone (390); the best of three counts. "sideways" says by how many pixels the page is wider than the phone.
+Headless Chromium opens every page from the disk, three times with an empty cache, on desktop (1280)
+and on a phone (390). The best of three counts. "sideways" is how many pixels the page is wider than
+the phone.
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ def opened(driver: Any, page: Path, width: int) -> dict[str, Any]:
 
 
 def long_page(folder: Path) -> Path:
-    """Write the page of 3,456 episodes: 144 tasks under 24 seeds. No program is in them, so that no sandbox is
-    needed."""
+    """Write the page of 3,456 episodes: 144 tasks with 24 seeds. It contains no programs, so it
+    needs no sandbox.
+    """
     from tradeassay_bench.report import write_code_html
     from tradeassay_bench.runs import CodeRun, run
     from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec

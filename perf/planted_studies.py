@@ -1,4 +1,6 @@
-"""Planted agents beyond the command: in real data, the edge test alone, and which information ratio is planted."""
+"""Further studies with planted agents: real data, the alpha test alone, and planted information
+ratios.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,18 @@ from tradeassay_bench.examine.market_window import MarketQuery, market_inputs
 from tradeassay_bench.examine.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
 
 FOG = 24.0
-"""Noise in what a reader of a real market knows, in standard deviations of a session's returns."""
+"""Noise in the knowledge of a reader of a real market, in standard deviations of a session's
+returns.
+"""
 
 
 def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> PlantedWorld:
-    """Return a window of real data as a world to plant agents in: the names that were there in every session.
+    """Return a window of real data as a world for planted agents: the names present in every
+    session.
 
-    Nobody knows what a reader of its news could have known, so ``drift`` is what happened, seen through
-    :data:`FOG`, and as small as what can be expected of something so uncertain: enough for an information ratio
-    of about 2 where a fifth of the places is filled with it.
+    The true knowledge of a news reader is unknown. ``drift`` is therefore the actual return seen
+    through :data:`FOG`, shrunk to its expectation. It gives an information ratio of about 2 if a
+    fifth of the places uses it.
     """
     inputs = market_inputs(snapshot, MarketQuery(first=first, last=last))
     columns = np.flatnonzero(inputs.investable.all(axis=0)).astype(np.int64)
@@ -71,11 +76,12 @@ def edge_tests(
 
 
 def share_of(world: PlantedWorld, ratio: float) -> float:
-    """Return the share of places filled with knowledge that makes a yearly information ratio in a world.
+    """Return the share of places filled with knowledge that gives an annual information ratio in a
+    world.
 
-    What an agent could expect to earn is known by the drifts; what it happened to earn would be a ratio with an
-    error of its own, and say more of luck than of what was planted. The risk is that of an agent of another seed
-    than those that are judged.
+    The expected return is known from the drifts. A realised ratio would have its own error, and
+    depend more on luck than on the planted knowledge. The risk is that of an agent with a seed
+    different from the judged agents.
     """
     held = max(2, round(PlantConfig().held * world.names))
     own = own_drift(world)
@@ -92,10 +98,11 @@ def share_of(world: PlantedWorld, ratio: float) -> float:
 def expected_ratio(
     world: PlantedWorld, share: float, *, own: Floats | None = None, seed: int = 1
 ) -> float:
-    """Return the yearly information ratio of the edge that a skilled agent could expect before it played.
+    """Return the annual information ratio of the alpha that a skilled agent could expect in
+    advance.
 
-    Gain and risk are those of the same thing: of what the names do beyond market and style. ``own`` is
-    :func:`own_drift`, where it is known already.
+    Gain and risk both refer to the names' returns beyond market and style. ``own`` is
+    :func:`own_drift`, if it is known already.
     """
     weights = np.zeros(world.inputs.model.returns.shape)
     weights[:, world.columns] = weights_of("skilled", world, PlantConfig(skill=share), seed=seed)
@@ -110,10 +117,10 @@ def _edge(world: PlantedWorld, weights: Floats) -> Floats:
 
 
 def own_drift(world: PlantedWorld) -> Floats:
-    """Return what is left of the drifts (T, all columns) after market and style, as of any return.
+    """Return the drifts (T, all columns) without market and style, as for any return.
 
-    Every session's regression takes a part of whatever its names do on their own, the larger the more terms it has
-    for its names: with 23 for 200 about 11 %.
+    Every session's regression absorbs part of its names' individual returns. The part grows with
+    the number of terms per name: with 23 terms for 200 names it is about 11 %.
     """
     model, drift = world.inputs.model, np.zeros(world.inputs.model.returns.shape)
     drift[:, world.columns] = world.drift

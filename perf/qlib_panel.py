@@ -1,7 +1,7 @@
 """A random 300-stock market, written twice: in Qlib's binary layout and as one of our snapshots.
 
-Every price is representable in float32, the only precision Qlib stores, so that both engines read the same
-numbers. No daily change lies within 1e-6 of the price limit, where rounding would decide.
+Every price is representable in float32, Qlib's only precision, so both engines read the same
+numbers. No daily change is within 1e-6 of the price limit, where rounding would decide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tradeassay_bench.data import (
 
 NAMES, SESSIONS, HISTORY = 300, 548, 12
 BEYOND = 1
-"""Qlib looks up the day after the last one it plays."""
+"""Qlib looks up the day after its last session."""
 LIMIT = 0.095
 _PRICES = ("open", "high", "low", "close")
 
@@ -48,12 +48,12 @@ class RandomMarket:
 
 
 def single(values: np.ndarray) -> np.ndarray:
-    """Round to the nearest float32 and come back."""
+    """Round to the nearest float32 and convert back."""
     return values.astype(np.float32).astype(np.float64)
 
 
 def make_market(seed: int = 7) -> RandomMarket:
-    """Draw the market; a few changes a day reach the limit."""
+    """Draw the market. A few changes per day reach the limit."""
     rng = np.random.default_rng(seed)
     rows = HISTORY + SESSIONS + BEYOND
     days = sessions_between("XSHG", "2022-01-01", "2025-06-30").days[-rows:]

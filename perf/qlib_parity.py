@@ -1,10 +1,12 @@
-"""Ours and Qlib in one run: sessions per CPU second, and the same NAV from the same orders.
+"""Compare our engine and Qlib in one run: sessions per CPU second, and the same NAV from the same
+orders.
 
-300 stocks, 548 sessions, A-share rules, a top-20 rotation with five replacements a day. Speed: ours through the
-whole event path (observation, agent, day protocol, exchange, ledger, journal line) with our own price-limit rule,
-theirs through strategy and executor. Parity: both are fed the same orders under Qlib's limit rule.
+300 stocks, 548 sessions, A-share rules, a top-20 rotation with five replacements per day. Speed:
+our engine through the whole event path (observation, agent, day protocol, exchange, ledger, journal
+line) with our own price-limit rule, Qlib through strategy and executor. Parity: both execute the
+same orders under Qlib's limit rule.
 
-``python perf/qlib_parity.py`` installs pyqlib into an environment of its own under perf/.work (once).
+``python perf/qlib_parity.py`` installs pyqlib into a separate environment under perf/.work (once).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def peer_python(work: Path) -> Path:
-    """Return the interpreter of an environment with Qlib, made on first use."""
+    """Return the interpreter of an environment with Qlib, created on first use."""
     python = work / "qlib-venv" / "bin" / "python"
     if not (work / "qlib-venv" / "ready").exists():
         print(f"installing {PEER} into its own environment ...", file=sys.stderr)
@@ -52,7 +54,7 @@ def peer_python(work: Path) -> Path:
 
 
 def episode(snapshot: Snapshot, venue: str, agent: Rotation) -> list[StepRecord]:
-    """Play our whole path and encode every record as a journal does."""
+    """Play our whole path and encode every record like a journal."""
     days = snapshot.sessions
     config = MarketConfig(
         venue=venue,
@@ -86,10 +88,11 @@ def our_speed(
 
 
 def overdrawn_by_qlib(records: list[StepRecord]) -> int:
-    """Count purchases for which Qlib would spend more than there is.
+    """Count purchases for which Qlib would spend more than the available cash.
 
-    It adds 0.1 share before it rounds down to a lot: who can pay for 2,799.93 shares gets 2,800 and goes into
-    debt. Our accounts never do, so that a panel on which this happens cannot give the same NAV.
+    Qlib adds 0.1 share before it rounds down to a lot. A buyer with cash for 2,799.93 shares gets
+    2,800 and goes into debt. Our accounts never do, so a panel with such a purchase cannot give the
+    same NAV.
     """
     found, cash, affordable = 0, CASH, 0.0
     for record in records:
@@ -105,7 +108,7 @@ def overdrawn_by_qlib(records: list[StepRecord]) -> int:
 def our_orders(
     snapshot: Snapshot, score: np.ndarray, work: Path
 ) -> tuple[np.ndarray, list[StepRecord]]:
-    """Play the rotation in shares under Qlib's rules, write the orders down, and return our NAV path."""
+    """Play the rotation in shares under Qlib's rules, record the orders, and return our NAV path."""
     records = episode(
         snapshot, "ashare-qlib-v1", Rotation(score, HISTORY, shares=True, invest=1.04)
     )
@@ -200,7 +203,7 @@ def table(result: dict[str, object]) -> str:
 
 
 def main() -> int:
-    """Measure and print; the exit code says whether both bars are met."""
+    """Measure and print. The exit status shows whether both limits are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--repeats", type=int, default=9, help="episodes of ours before and after Qlib's"

@@ -1,6 +1,8 @@
-"""Qlib's side of the comparison. Runs in an environment of its own and imports nothing of ours.
+"""Qlib's side of the comparison. It runs in a separate environment and imports none of our
+packages.
 
-``python qlib_peer.py WORK REPEATS`` reads the qlib folder, score.npy and orders.json in WORK and prints JSON.
+``python qlib_peer.py WORK REPEATS`` reads the qlib folder, score.npy and orders.json in WORK and
+prints JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The top-20 rotation that both engines play: hold the best 20 by score, replace up to five of the worst a day."""
+"""The top-20 rotation for both engines: hold the best 20 by score, replace up to five of the worst
+per day.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ TOP, DROP = 20, 5
 
 
 class Rotation:
-    """An agent with a table of scores, as Qlib's ``TopkDropoutStrategy`` with a precomputed signal.
+    """An agent with a table of scores, like Qlib's ``TopkDropoutStrategy`` with a precomputed
+    signal.
 
-    With ``shares`` it writes numbers of shares, worked out from yesterday's closes, so that another engine can be
-    fed the very same orders; otherwise it spends equal amounts of money.
+    With ``shares`` it orders numbers of shares, computed from yesterday's closes, so that another
+    engine can execute the same orders. Otherwise it spends equal amounts of money.
     """
 
     def __init__(
@@ -26,10 +29,12 @@ class Rotation:
         self.invest = invest
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def answer(self, request: AskDecision) -> Decision:
-        """Rank the names by what was known yesterday; sell the worst held ones, buy the best others."""
+        """Rank the names by yesterday's information. Sell the worst holdings and buy the best other
+        names.
+        """
         seen = request.observation
         score = self.score[self.first_row + seen.step - 1]
         symbols, column, positions = seen.view.symbols, seen.view.column, seen.account.positions

@@ -1,10 +1,12 @@
-"""Do pass^k and the split of a score's spread come out? Plays whose chances and components are known.
+"""Test the estimates of pass^k and of the variance components of a score, on data with known
+values.
 
     python perf/reliability.py [--tables 300] [--seed 1]
 
-pass^k: every task is passed with a chance of its own, drawn anew; the truth is the mean of its powers. The spread:
-scores are sums of effects of models, wordings, windows and seeds with known variances. Printed are the mean
-estimate beside the truth, and how often the interval holds it (promised: 95 %).
+pass^k: every task has its own drawn probability of passing. The true value is the mean of its
+powers. Components: scores are sums of effects of models, wordings, windows and seeds with known
+variances. Prints the mean estimate next to the true value, and the coverage of the interval
+(nominal: 95 %).
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
-"""What a reward costs: reference programs of daily tasks, without and with a judge, in CPU time and by the clock.
+"""Measure the cost of a reward: reference programs of daily tasks, with and without a judge, in CPU
+and clock time.
 
     python perf/reward_speed.py [--tasks 10] [--each 4] [--judged]
-    python perf/reward_speed.py --pool 13 --each 16    # judged, by a kept pool of 13 workers; bar: 160 in 5 s
+    python perf/reward_speed.py --pool 13 --each 16    # judged, by a kept pool of 13 workers; bar:
+    160 in 5 s
 
-Bars on two cores: 600 a minute for Backtrader, for frames 2,000 without a judge and 300 with one. The 2,000 are
-missed by far since a program on frames is asked on every row, which is what keeps a peek from being paid. Opening
-the sandbox and drawing a task's markets is not counted, but said: a training run meets each task many times. The
-time of the sandbox is that of all its processes, forks and walls included. Every turn is a program of its own (a
-comment is added), as a share of programs on frames is asked a second time, drawn by their source. On a busy
-machine a CPU second does less work: a fixed loop, timed between the rewards, says how much less, as its mean
-against its best.
+Limits on two cores: 600 per minute for Backtrader, for frames 2,000 without a judge and 300 with
+one. The limit of 2,000 is missed by far because a program on frames is called on every row, which
+prevents rewards for look-ahead. The time for opening the sandbox and drawing a task's markets is
+printed but not counted, because a training run repeats each task many times. The sandbox's time
+includes all its processes, forks and isolation. Every program is made unique by a comment, because
+a share of programs on frames is called a second time, drawn by their source. On a busy machine a
+CPU second does less work. A fixed loop between the rewards measures this, as its mean over its best
+time.
 """
 
 from __future__ import annotations
@@ -102,7 +105,7 @@ def main() -> None:
 
 
 def pooled(daily: list[CodeTask], framework: Framework, workers: int, each: int) -> None:
-    """Print how long a kept pool takes for a batch, its first and the two after it."""
+    """Print a kept pool's time for a first batch and for the next two."""
     with rewards.Pool(
         judge="behaviour", framework=framework, workers=workers, secret=SECRET
     ) as pool:
@@ -130,7 +133,7 @@ def pooled(daily: list[CodeTask], framework: Framework, workers: int, each: int)
 
 
 def below(pid: int | None = None) -> float:
-    """Return the CPU seconds of all processes below one, those that have ended included."""
+    """Return the CPU seconds of all descendants of a process, including ended ones."""
     pid = os.getpid() if pid is None else pid
     total = 0.0
     for thread in Path(f"/proc/{pid}/task").iterdir():

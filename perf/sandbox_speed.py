@@ -1,9 +1,10 @@
-"""How much does isolation cost? One TA-Lib and pandas job on 2,500 bars, in the sandbox and in a plain subprocess.
+"""Measure the cost of isolation: one TA-Lib and pandas job on 2,500 bars, in the sandbox and in a
+plain subprocess.
 
-Bars: a warm job under 40 ms (median), at least 1,000 jobs a minute on two cores, and 2,000 jobs that leave no
-process, descriptor or memory behind (``--soak 2000``). Wall times depend on who else uses the machine, so
-processor time is measured beside them: child, zygote and host together, as the kernel counts it. The peer pays
-for its imports every time.
+Limits: a warm job under 40 ms (median), at least 1,000 jobs per minute on two cores, and 2,000 jobs
+that leave no process, descriptor or memory behind (``--soak 2000``). Wall times depend on other
+load, so processor time is measured too: child, zygote and host together, by the kernel's count. The
+plain subprocess repeats its imports every time.
 
     python perf/sandbox_speed.py [--jobs 200] [--soak 2000] [--json]
 """
@@ -94,13 +95,15 @@ def resident_mb(pid: int) -> float:
 
 
 def descriptors_at_rest(pids: list[int]) -> int:
-    """Return the open descriptors of all; the zygote closes a job's socket just after it reports its end."""
+    """Return the open descriptors of all processes. The zygote closes a job's socket just after its
+    end.
+    """
     time.sleep(0.3)
     return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)
 
 
 def one_by_one(pool: SandboxPool, jobs: int) -> dict[str, float]:
-    """Return what one warm job takes when nothing else of ours runs."""
+    """Return the time of one warm job without other jobs."""
     work = job()
     for _ in range(10):
         pool.run(work).need()
@@ -124,7 +127,7 @@ def one_by_one(pool: SandboxPool, jobs: int) -> dict[str, float]:
 
 
 def all_at_once(pool: SandboxPool, jobs: int) -> dict[str, float]:
-    """Return how many jobs a minute come through, by the clock and by processor time."""
+    """Return the number of jobs per minute, by the clock and by processor time."""
     work = job()
     zygote = family(pool._sandbox._line.current().pid)[-1]
     before, host, start = own_cpu_s(zygote), time.process_time(), time.perf_counter()
@@ -135,7 +138,7 @@ def all_at_once(pool: SandboxPool, jobs: int) -> dict[str, float]:
 
 
 def peer(runs: int) -> dict[str, float]:
-    """Return what the same work takes in a plain subprocess."""
+    """Return the time of the same work in a plain subprocess."""
     with tempfile.TemporaryDirectory() as folder:
         data, source = Path(folder) / "close.bin", Path(folder) / "strategy.py"
         prices().tofile(data)
@@ -163,7 +166,7 @@ def peer(runs: int) -> dict[str, float]:
 
 
 def soak(pool: SandboxPool, jobs: int) -> dict[str, float]:
-    """Return what many jobs, good and bad, leave behind."""
+    """Return the processes, descriptors and memory that many good and bad jobs leave behind."""
     good = job()
     bad = [
         Job(source=text, columns={"close": prices()}, pass_as="columns")

@@ -1,4 +1,6 @@
-"""How long `tradeassay --help` takes cold, beside a bare interpreter in the same run, and what importing loads."""
+"""Measure the cold start of `tradeassay --help`, next to a bare interpreter, and list imported
+modules.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ REPEATS = 9
 
 
 def seconds(*words: str, cold: bool) -> float:
-    """Wall seconds of a fresh interpreter; cold = an empty byte-code cache every time."""
+    """Return wall seconds of a fresh interpreter. ``cold`` empties the byte-code cache every time."""
     with tempfile.TemporaryDirectory() as cache:
         prefix = ["-X", f"pycache_prefix={cache}"] if cold else []
         begin = time.perf_counter()

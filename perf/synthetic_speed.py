@@ -1,10 +1,11 @@
-"""How long synthetic worlds and factors take, in CPU seconds: cold (a fresh interpreter, imports and exchange
-calendar included) and warm (again in the same process).
+"""Measure the CPU seconds of synthetic worlds and factors: cold (a fresh interpreter, with imports
+and exchange calendar) and warm (again in the same process).
 
     python perf/synthetic_speed.py [--json]
 
-Bars: 300 stocks x 750 days in under 2 s, one asset x 525,600 minutes in under 1 s, both cold; the nine factors
-over 300 names x 4,500 days in under 0.3 s, warm. The exit status is 1 when one is missed.
+Limits: 300 stocks x 750 days in under 2 s, one asset x 525,600 minutes in under 1 s, both cold; the
+nine factors over 300 names x 4,500 days in under 0.3 s, warm. The exit status is 1 if a limit is
+missed.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ print(json.dumps({"cold": first, "warm": warm}))
 
 
 def measure(setup: str) -> dict[str, float]:
-    """Return the best of several fresh interpreters: the machine's noise only ever adds."""
+    """Return the best of several fresh interpreters, because noise only ever adds time."""
     runs = []
     for _ in range(REPEATS):
         done = subprocess.run(

@@ -1,20 +1,24 @@
-"""How often the verdict is right: agents of every kind, of which the truth is known, in unseen markets.
+"""Measure how often the verdict is right: agents of every kind with known truth, in unseen markets.
 
     python perf/verdict_confusion.py [--worlds 20] [--nulls 18] [--leaks 10] [--cores 4] [--json]
-    python perf/verdict_confusion.py --panel sp500-news --windows 2013-01-02..2015-12-31,... --worlds 0 --leaks 0
-    python perf/verdict_confusion.py --only skilled,series --first 7000 --worlds 4 --results judged.jsonl
+    python perf/verdict_confusion.py --panel sp500-news --windows 2013-01-02..2015-12-31,...
+    --worlds 0 --leaks 0
+    python perf/verdict_confusion.py --only skilled,series --first 7000 --worlds 4 --results
+    judged.jsonl
 
-A world has 200 names, a year of history and three years that are played; a panel is real data in the local store.
-Rows: nulls (they hold names drawn by chance, a few or many, for a day or a week, with and without costs; as models
-with a masked twin, and as rules) over half a year to three years, five kinds of passive portfolio, planted
-selection, timing, style, memory, edges that costs eat, the best of many (declared, and found in the folder);
-accounts of which only returns are known (stale, short volatility, market and bonds, dividends that a benchmark
-leaves out); and rules that leak on 1, 5 and 20 % of days, played in a market and put before the real leak test.
+A world has 200 names, a year of history and three years of trading. A panel is real data in the
+local store. Rows: nulls over half a year to three years (they hold random names, few or many, for a
+day or a week, with and without costs; as models with a masked twin, and as rules); five kinds of
+passive portfolio; planted selection, timing, style, memory and alpha lost to costs; the best of
+many (declared, and found in the folder); accounts with returns only (stale, short volatility,
+market and bonds, dividends missing from a benchmark); and rules that leak on 1, 5 and 20 % of days,
+run in a market and tested with the real leak test.
 
-A bar is *met* when the whole interval (Wilson, 95 %) lies on its good side, *missed* when it lies on the bad one,
-and *not shown* otherwise: so few agents cannot tell. A bar that allows nobody is missed by one, and met by none in
-a hundred. With ``--results`` every market's verdicts are appended to a file; markets that it holds already are not
-judged again, and the table is made of all of them. The exit status is 1 when a bar is missed.
+A limit is *met* if the whole interval (Wilson, 95 %) is on its good side, *missed* if it is on the
+bad side, and *not shown* otherwise, because there are too few agents. A limit of zero is missed by
+a single case, and met by none in a hundred. ``--results`` appends every market's verdicts to a
+file. Markets in the file are not judged again, and the table includes all of them. The exit status
+is 1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ from tradeassay_bench.examine.planted import (
 )
 
 FIRST = 1_310_000
-"""Seeds from here on; nothing was tuned on them."""
+"""Held-out seeds start here."""
 SESSIONS = 756
 LENGTHS = (126, 252, 504, 756)
 CONFIG = VerdictConfig(draws=200)
@@ -66,7 +70,7 @@ SKILLS = (0.0, 0.05, 0.1, 0.2, 0.3)
 SKILLED = "skilled (information ratio 2 by holdings)"
 PASSIVES = "passive, all five kinds"
 ENOUGH = 100
-"""So many without a single wrong word meet a bar that allows none."""
+"""This many accounts without a wrong verdict meet a limit of zero."""
 PARTS = ("nulls", "skilled", "plants", "series", "power", "leaks")
 Said = tuple[str, str]
 """A kind of agent, and the kind of verdict on it."""
@@ -75,7 +79,9 @@ Standing = Literal["met", "missed", "not shown"]
 
 @dataclass
 class Row:
-    """One kind of agent: which words are right and how often they must be said, how often praise or blame may."""
+    """One kind of agent: the right words and their required share, and the allowed shares of praise
+    or blame.
+    """
 
     name: str
     right: tuple[str, ...]
@@ -85,13 +91,13 @@ class Row:
     said: Counter[str] = field(default_factory=Counter)
 
     def share(self, kinds: tuple[str, ...]) -> Measure:
-        """Return how often one of some words was said, with Wilson's interval."""
+        """Return how often some words occurred, with Wilson's interval."""
         hits = sum(self.said[kind] for kind in kinds)
         return rate_measure(hits, sum(self.said.values()), nothing="nobody was judged", level=0.95)
 
     @property
     def bars(self) -> dict[str, Standing]:
-        """Every bar, in words, and what so many agents say about it."""
+        """Return every limit in words, with its result."""
         found: dict[str, Standing] = {}
         if self.least is not None:
             found[f"right >= {self.least:.0%}"] = standing(
@@ -107,7 +113,7 @@ class Row:
 
 
 def standing(share: Measure, most: float) -> Standing:
-    """Return whether a share is known to be at most, or more than, what is allowed."""
+    """Return whether a share is certainly at most, or more than, the allowed share."""
     low, high, count = share.low or 0.0, 1.0 if share.high is None else share.high, share.n or 0
     if low > most or (most < 1e-9 and share.value):
         return "missed"
@@ -159,7 +165,7 @@ def judged(
 
 
 def nulls(world: PlantedWorld, count: int) -> Iterator[Said]:
-    """Yield nulls of every length: many names and few, and traded daily with costs."""
+    """Yield nulls of every length: with many and few names, and traded daily with costs."""
     kinds: tuple[tuple[Plant, PlantConfig], ...] = (
         ("noise", PlantConfig()),
         ("noise", PlantConfig(held=0.05)),
@@ -184,7 +190,7 @@ def skilled(world: PlantedWorld, count: int) -> Iterator[Said]:
 
 
 def plants(world: PlantedWorld) -> Iterator[Said]:
-    """Yield everything that is planted in a world."""
+    """Yield every kind of planted agent in a world."""
     strong = PlantConfig(skill=0.4, foresight=0.6, memory=0.8)
     for plant in ("mixed", "style", "timing", "eaten", "memorising", *PASSIVE):
         kind = judged(world, plant, strong)[0]
@@ -200,7 +206,7 @@ def plants(world: PlantedWorld) -> Iterator[Said]:
 
 
 def series_rows(world: PlantedWorld, count: int) -> Iterator[Said]:
-    """Yield verdicts on accounts of which only returns are known, against the market's."""
+    """Yield verdicts on accounts with returns only, against the market's."""
     market = world.returns.mean(axis=1)
     days = tuple(str(day) for day in np.arange(world.sessions) + np.datetime64("2001-01-01"))
     rng = np.random.default_rng(world.seed)
@@ -242,7 +248,7 @@ def series_rows(world: PlantedWorld, count: int) -> Iterator[Said]:
 
 
 class Leaker:
-    """Holds five names by chance, and on some days those that will rise most."""
+    """Holds five random names, and on some days the names that will rise most."""
 
     def __init__(self, share: float, seed: int) -> None:
         self._share, self._seed = share, seed
@@ -267,7 +273,9 @@ class Leaker:
 
 
 def leak_rows(seed: int) -> list[Said]:
-    """Return what the real leak test said of one rule per share of days, over a year of a small market."""
+    """Return the result of the real leak test on one rule per share of days, over a year of a small
+    market.
+    """
     found = []
     with tempfile.TemporaryDirectory(prefix="confusion-") as folder:
         world = generate(preset("us", seed=seed, names=20, sessions=512, index_members=20))
@@ -293,7 +301,7 @@ def leak_rows(seed: int) -> list[Said]:
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One market, in one process: a seed, or a window of a panel; ``parts`` says what is asked."""
+    """One market, in one process: a seed, or a window of a panel. ``parts`` selects the tests."""
 
     seed: int
     parts: tuple[str, ...]
@@ -313,7 +321,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worked(job: Job) -> Judged:
-    """Judge what is asked in one market."""
+    """Run the requested tests in one market."""
     began = time.process_time()
     if job.parts == ("leaks",):
         return Judged(job=job, said=tuple(leak_rows(job.seed)), seconds=time.process_time() - began)
@@ -360,7 +368,7 @@ def table(rows: dict[str, Row]) -> Iterator[str]:
 
 
 def power(tests: dict[str, list[tuple[float, bool]]]) -> Iterator[str]:
-    """Yield how often skill of a size is seen by the test behind the verdict."""
+    """Yield how often the verdict's test detects skill of a given size."""
     yield "\n| places filled with knowledge | mean information ratio | the test sees it |"
     yield "|---|---|---|"
     for skill, found in tests.items():
@@ -372,14 +380,14 @@ def power(tests: dict[str, list[tuple[float, bool]]]) -> Iterator[str]:
 
 
 def read_results(path: Path | None) -> list[Judged]:
-    """Return what earlier pieces of the measurement found."""
+    """Return the results of earlier parts of the measurement."""
     if path is None or not path.exists():
         return []
     return [msgspec.json.decode(line, type=Judged) for line in path.read_bytes().splitlines()]
 
 
 def jobs_of(asked: argparse.Namespace) -> list[Job]:
-    """Return the markets that are asked for."""
+    """Return the requested markets."""
     wanted = tuple(asked.only.split(",")) if asked.only else PARTS
     unknown = sorted(set(wanted) - set(PARTS))
     if unknown:

@@ -1,10 +1,11 @@
-"""Accounts that were once judged wrongly, some hundreds of each kind, drawn afresh: how often is it true?
+"""Measure the verdict on kinds of accounts that were once judged wrongly, with hundreds of new
+accounts.
 
     python perf/verdict_rows.py [--accounts 200] [--first 730000] [--only convex,memory]
 
-Nobody is asked and no world is made: daily parts, or returns, are drawn with sizes of their own and go through the
-door that everybody's go through. *Praised* is skill, timing or mixed. Every row says what it must not exceed, or
-must reach; the exit status is 1 when a row misses it by more than chance (Wilson, 95 %).
+No model is called and no world is generated. Daily parts, or returns, are drawn with separate sizes
+and judged through the public interface. *Praised* is skill, timing or mixed. Every row has an upper
+or lower limit. The exit status is 1 if a row misses it by more than chance (Wilson, 95 %).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ YEAR, LONG = 252, 756
 
 @dataclass
 class Row:
-    """One kind of account: which words count, whether at most or at least so often, and what was said."""
+    """One kind of account: the counted words, the upper or lower limit, and the verdicts."""
 
     name: str
     words: tuple[str, ...]
@@ -44,7 +45,7 @@ class Row:
     said: Counter[str] = field(default_factory=Counter)
 
     def judged(self) -> tuple[Measure, bool]:
-        """Return how often the words were said, and whether the bar is missed for certain."""
+        """Return how often the words occurred, and whether the limit is certainly missed."""
         hits = sum(self.said[word] for word in self.words)
         share = rate_measure(hits, sum(self.said.values()), nothing="nobody was judged", level=0.95)
         low, high = share.low or 0.0, 1.0 if share.high is None else share.high
@@ -55,7 +56,7 @@ class Row:
 
 
 def market(rng: Draw, n: int = LONG) -> Series:
-    """Return a market's days: fat tails, and volatility that comes in clusters."""
+    """Return a market's days, with fat tails and volatility clusters."""
     scale = np.empty(n)
     now = 1.0
     for day, shock in enumerate(rng.normal(0.0, 0.06, n)):
@@ -67,7 +68,7 @@ def market(rng: Draw, n: int = LONG) -> Series:
 
 
 def by_returns(total: Series, against: Series, cash: Series | None = None) -> AgentAssay:
-    """Return the verdict on returns, against a market's, and with what cash earned."""
+    """Return the verdict on returns, with a market's returns and cash."""
     days = (np.datetime64("2001-01-01") + np.arange(total.size)).astype(str).tolist()
     table = OwnSeries(
         returns=dict(zip(days, total.tolist(), strict=True)),
@@ -79,7 +80,7 @@ def by_returns(total: Series, against: Series, cash: Series | None = None) -> Ag
 
 
 def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
-    """Return the verdict on daily parts, and those of a twin that was played under a mask."""
+    """Return the verdict on daily parts and on those of a masked twin."""
     size = rows["common"].size
     both = [_whole(one) for one in (rows, masked) if one is not None]
     found = AgentFindings(
@@ -122,12 +123,12 @@ def _whole(rows: Rows) -> Rows:
 
 
 def noise(rng: Draw, yearly: float, n: int = LONG) -> Series:
-    """Return days of chance with a yearly standard deviation."""
+    """Return random days with an annual standard deviation."""
     return yearly / np.sqrt(YEAR) * rng.standard_t(6, n) / np.sqrt(1.5)
 
 
 def timed(rng: Draw, m: Series, chance: float) -> Rows:
-    """Return somebody who is in and out for days at a time, rightly so with a ``chance``."""
+    """Return an account that is in and out for days at a time, right with probability ``chance``."""
     every = int(rng.integers(3, 8))
     ahead = np.add.reduceat(m, np.arange(0, m.size, every)) > 0.0
     right = rng.random(ahead.size) < chance
@@ -139,7 +140,7 @@ def timed(rng: Draw, m: Series, chance: float) -> Rows:
 
 
 def memory(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Dates or styles that are remembered: the mask takes them."""
+    """Remembered dates or styles, which a mask removes."""
     m, chosen = market(rng), noise(rng, 0.06)
     chance = rng.uniform(0.72, 0.9)
     dates, blind = timed(rng, m, chance), timed(rng, m, 0.5)
@@ -160,7 +161,9 @@ def memory(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
 
 
 def styled(rng: Draw, chance: float) -> Rows:
-    """Return somebody who leans to either side of a style, for weeks, rightly so with a ``chance``."""
+    """Return an account with changing exposure to a style for weeks, right with probability
+    ``chance``.
+    """
     premium = noise(rng, 0.05)
     every = int(rng.integers(5, 21))
     ahead = np.add.reduceat(premium, np.arange(0, LONG, every)) > 0.0
@@ -170,7 +173,7 @@ def styled(rng: Draw, chance: float) -> Rows:
 
 
 def costs(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Costs that made the result, and those that did not."""
+    """Accounts whose result was caused by costs, and accounts whose result was not."""
     m = market(rng)
     held = {"common": m, INVESTED: np.ones(m.size), "market": m}
     spread = rng.uniform(0.05, 0.1)
@@ -205,7 +208,7 @@ def costs(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
 
 
 def convex(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Bought and sold convexity at a fair price, and betas that switch: nobody times or chooses."""
+    """Convexity bought and sold at a fair price, and switching betas, without timing or selection."""
     m = market(rng)
     every = int(rng.integers(5, 21))
     beta = np.repeat(np.where(rng.random(LONG) < 0.5, 1.0, rng.uniform(0.0, 0.5)), every)[:LONG]
@@ -252,7 +255,7 @@ def options(m: Series, rng: Draw, strike: float, *, call: bool) -> Series:
 
 
 def doubled(m: Series, first: float) -> Series:
-    """Return what somebody makes who doubles after every loss, up to four times, and begins again after a gain."""
+    """Return an account that doubles after every loss, up to four times, and restarts after a gain."""
     stake, made = first, np.empty(m.size)
     for day, move in enumerate(m.tolist()):
         made[day] = stake * move
@@ -261,7 +264,7 @@ def doubled(m: Series, first: float) -> Series:
 
 
 def sold(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Insurance that is sold for more than it is worth, and a ratio of 2 in the same market, which is none."""
+    """Overpriced insurance sold, and a ratio of 2 in the same market without it."""
     # Jumps of a tenth of a percent of days, half of them down: crashes that most windows do not hold.
     m = market(rng) + np.where(rng.random(LONG) < 0.001, rng.normal(-0.01, 0.03, LONG), 0.0)
 
@@ -341,7 +344,7 @@ def insured(
 
 
 def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Styles that are timed, held, or changed by chance."""
+    """Styles that are timed, held, or changed at random."""
     m = market(rng)
     held = {"common": m, INVESTED: np.ones(m.size), "market": m}
     yield (
@@ -358,9 +361,10 @@ def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
 
 
 def neutral(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Accounts that hold no market and earn interest on all they have, with cash given.
+    """Accounts without market exposure that earn interest on all their money, with cash given.
 
-    The test of a mean finds 92 % of ratios of 2, and 100 % of ratios of 3, over so many sessions.
+    The test of a mean detects 92 % of ratios of 2, and 100 % of ratios of 3, over this many
+    sessions.
     """
     m = market(rng)
     cash = np.repeat(rng.uniform(0.0, 0.05, LONG // 63), 63) / YEAR

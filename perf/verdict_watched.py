@@ -1,14 +1,16 @@
-"""How often is a result ever called ahead, or behind, that is neither, when somebody looks every day?
+"""Measure how often an account without alpha is ever called ahead or behind if it is tested every
+day.
 
-    python perf/verdict_watched.py [--accounts 2000] [--sessions 252,756] [--first 880000] [--only garch,betas]
+    python perf/verdict_watched.py [--accounts 2000] [--sessions 252,756] [--first 880000] [--only
+    garch,betas]
 
-Accounts without an edge are drawn by generators that had no part in choosing any constant: fat tails, volatility
-in clusters, serial dependence, betas that switch, times in and out of the market, options sold. After each
-session, from the sixtieth on, the test of a finished window (cosine interval at 95 %) and the band for looks at
-any time are asked; a row counts who was *ever* called ahead or behind. Ten agents share one market; a pair is any
-two of them. Regressions and means that a series rests on are made again at every look. Then the price: how often
-an edge of a size is found. The exit status is 1 when a row that is promised exceeds 5 % by more than chance
-(Wilson, 95 %).
+The generators were not used to choose any constant: fat tails, volatility clusters, serial
+dependence, switching betas, times in and out of the market, options sold. After each session from
+the sixtieth, the script computes the test of a finished window (cosine interval at 95 %) and the
+band for any number of looks. A row counts accounts that were *ever* called ahead or behind. Ten
+agents share one market. A pair is any two of them. Regressions and means of a series are recomputed
+at every look. Then the cost: how often alpha of a given size is detected. The exit status is 1 if a
+guaranteed row exceeds 5 % by more than chance (Wilson, 95 %).
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ YEAR, AGENTS, LEVEL = 252, 10, 0.95
 
 
 def student(rng: Draw, count: int, n: int) -> Series:
-    """Return days with tails so fat that their kurtosis has no limit."""
+    """Return days with tails so fat that their kurtosis is infinite."""
     return rng.standard_t(3, (count, n))
 
 
 def garch(rng: Draw, count: int, n: int) -> Series:
-    """Return days whose volatility comes in clusters: GARCH(1, 1), Student shocks with 5 degrees of freedom."""
+    """Return days with volatility clusters: GARCH(1, 1), Student shocks with 5 degrees of freedom."""
     shocks = rng.standard_t(5, (count, n)) / np.sqrt(5.0 / 3.0)
     made, variance = np.empty((count, n)), np.ones(count)
     for day in range(n):
@@ -57,34 +59,36 @@ def autoregressive(by: float) -> Path:
 
 
 def strangles(rng: Draw, count: int, n: int) -> Series:
-    """Return days of somebody who sells options: small gains, and one day in a hundred all of them back."""
+    """Return days of a seller of options: small gains, and a loss of all of them one day in a
+    hundred.
+    """
     return np.where(rng.random((count, n)) < 0.01, -6.0, 6.0 / 99.0) + rng.normal(
         0.0, 0.5, (count, n)
     )
 
 
 def in_and_out(rng: Draw, count: int, n: int, low: float) -> Series:
-    """Return how much is held, switching between ``low`` and 2 - ``low`` after some days, by chance."""
+    """Return an exposure that switches randomly between ``low`` and 2 - ``low`` after some days."""
     switched = np.cumsum(rng.random((count, n)) < rng.uniform(0.03, 0.2, (count, 1)), axis=1) % 2
     return np.where(switched == rng.integers(0, 2, (count, 1)), low, 2.0 - low)
 
 
 def residuals(total: Series, market: Series) -> Series:
-    """Return what a regression on the market leaves, with the intercept."""
+    """Return the residuals of a regression on the market, including the intercept."""
     centred = market - market.mean(axis=1, keepdims=True)
     beta = (total * centred).mean(axis=1) / (centred**2).mean(axis=1)
     return total - beta[:, None] * market
 
 
 def timing(share: Series, market: Series) -> Series:
-    """Return the series whose mean is what being invested at the right time earned."""
+    """Return the series whose mean is the return from timing."""
     return (share - share.mean(axis=1, keepdims=True)) * (
         market - market.mean(axis=1, keepdims=True)
     )
 
 
 def ever_fixed(at: Callable[[int], Series], n: int) -> Series:
-    """Return who is ever called ahead (row 0) or behind by the test of a finished window."""
+    """Return the accounts that the test of a finished window ever calls ahead (row 0) or behind."""
     found = np.zeros((2, at(n).shape[0]), bool)
     for day in range(FIRST_LOOK, n + 1):
         t, freedom = cosine_t(at(day))
@@ -139,7 +143,7 @@ def shown(hits: Series) -> str:
 
 
 def rows(kind: str, rng: Draw, count: int, n: int) -> Iterator[tuple[str, bool]]:
-    """Yield the table's rows of one kind of account, and whether a promise is missed for certain."""
+    """Yield the table's rows of one kind of account, and whether a guarantee is certainly missed."""
     at, remade = nulls(kind, rng, count * AGENTS, n)
 
     def first(day: int) -> Series:

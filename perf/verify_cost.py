@@ -1,8 +1,9 @@
-"""What ``verify`` costs: against a replay from recorded answers, against a first examination, and on the demo.
+"""Measure the cost of ``verify``: compared with a replay from recorded answers, with a first
+examination, and on the demo.
 
-CPU seconds of this process and its children, one worker, everything warm. Bars: 1.5 times a replay; the demo's
-episodes in under 10 CPU-seconds; for programs (``--programs``, which measures nothing else) 1.2 times the first
-examination.
+CPU seconds of this process and its children, one worker, all caches warm. Limits: 1.5 times a
+replay; the demo's episodes in under 10 CPU seconds; for programs (``--programs``, which measures
+nothing else) 1.2 times the first examination.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tradeassay_programs.benchmarks.quantcode.spec import QuantCodeSpec
 
 RULES = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 DEMO = 44
-"""Episodes that the bar speaks of; what fewer took is scaled to them."""
+"""The number of episodes of the limit. Fewer episodes are scaled to it."""
 
 
 def cpu() -> float:
@@ -35,14 +36,14 @@ def cpu() -> float:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return what a call takes."""
+    """Return the CPU seconds of a call."""
     began = cpu()
     work()
     return cpu() - began
 
 
 def programs(folder: Path) -> None:
-    """Print what programs take: a task of each kind twice, the first time so that everything is warm."""
+    """Print the cost for programs: a task of each kind twice, the first time as a warm-up."""
     for name, models, task in (
         ("warm", ("scripted/coder-gold",), "d-ibs-long"),
         ("code", ("scripted/coder-gold", "scripted/coder-sma"), "d-ibs-long"),

@@ -1,11 +1,11 @@
-"""How many files of the package a reader must open to follow one thing from its start to its end.
+"""Count the files of the package that a reader must open to follow one feature from start to end.
 
     python perf/walks.py            the three counts
     python perf/walks.py --files    and the files themselves
 
-Counted by the interpreter's profiling hook: a file is entered when one of its functions is called. Everything is
-played once before, so that imports and what is made once (a synthetic market, compiled code) do not count.
-Bars: a rule's run to its scores 50 files, a model's run 60, verifying that run 60.
+The interpreter's profiling hook counts a file when one of its functions is called. Everything runs
+once before, so imports and cached results (a synthetic market, compiled code) do not count. Limits:
+a rule's run to its scores 50 files, a model's run 60, verifying that run 60.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FIRST, LAST = "2022-03-01", "2022-03-04"
 
 
 def entered(work: Callable[[], object]) -> list[str]:
-    """Return the files of the package whose functions were called, in whatever thread."""
+    """Return the files of the package whose functions were called, in any thread."""
     found: set[str] = set()
 
     def hook(frame: FrameType, event: str, _: Any) -> None:

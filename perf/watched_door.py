@@ -1,13 +1,14 @@
-"""Is ``assay --watched`` ever wrong in a year of daily looks, and is e-BH over a growing table?
+"""Measure the errors of ``assay --watched`` in a year of looks, and of e-BH over a growing table.
 
     python perf/watched_door.py [--accounts 200] [--tables 500] [--first 990000]
 
-The whole door is asked: somebody without an edge (betas of their own, some that switch, residuals with clustered
-volatility and dependence) puts returns and the market's before it after every five sessions, from the sixtieth to
-the 252nd; in between nothing changes, as sessions are taken five together. *Ever praised* is skill, timing or
-mixed at any look; *ever blamed* worse. Tables of twenty agents are looked at as often, and somebody stops at the
-first discovery: without any edge the share of tables with one, otherwise the share of false ones among those
-found, must be at most 5 %. The exit status is 1 when one is more by more than chance (Wilson, 95 %).
+The whole public function is tested. An account without alpha (various betas, some that switch,
+residuals with clustered volatility and dependence) is judged with the market after every five
+sessions, from the 60th to the 252nd. Nothing changes in between, because sessions are processed
+five at a time. *Ever praised* is skill, timing or mixed at any look; *ever blamed* is worse. Tables
+of twenty agents are tested as often, up to the first discovery. If no agent has alpha, the share of
+tables with a discovery must be at most 5 %. Otherwise the share of false discoveries must be at
+most 5 %. The exit status is 1 if a share is higher by more than chance (Wilson, 95 %).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DAYS = [str(day) for day in np.datetime64("2001-01-01") + np.arange(YEAR)]
 
 
 def door(rng: np.random.Generator, accounts: int, *, watched: bool) -> tuple[int, int]:
-    """Return how many accounts without an edge were ever praised, and ever blamed."""
+    """Return how many accounts without alpha were ever praised, and ever blamed."""
     market = 0.0003 + 0.009 * garch(rng, accounts, YEAR)
     beta = np.where(
         rng.random((accounts, 1)) < 0.3,
@@ -60,7 +61,7 @@ def door(rng: np.random.Generator, accounts: int, *, watched: bool) -> tuple[int
 
 
 def first_found(gaps: np.ndarray, able: int) -> float:
-    """Return the share of false ones among those that e-BH finds first; 0 where it never finds anybody."""
+    """Return the share of false discoveries in e-BH's first discovery, 0 if it never makes one."""
     for look in LOOKS:
         found = e_bh([e_value(row[:look]) for row in gaps])
         if any(found):

@@ -1,10 +1,11 @@
-"""The processes of compose.yaml without Docker: PostgreSQL, two workers and nginx, from Debian's packages.
+"""Run the processes of compose.yaml without Docker: PostgreSQL, two workers and nginx, from
+Debian's packages.
 
     python scripts/arena_stack.py FOLDER --port 8000 -- --season spring.toml
 
-What stands behind ``--`` is given to ``tradeassay arena serve``; without it the built-in season is played. A
-worker that ends is started again, as Docker would; Ctrl-C stops all of them. FOLDER keeps the database, the pages
-and the logs.
+Options after ``--`` are passed to ``tradeassay arena serve``. Without them the built-in season is
+played. A worker that ends is restarted, as Docker would. Ctrl-C stops all processes. FOLDER
+contains the database, the pages and the logs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def free() -> int:
 
 
 def program(name: str, *places: str) -> str:
-    """Return where a program is; leaves with a word about its package where it is not installed."""
+    """Return the path of a program. Exits with the name of its package if it is not installed."""
     found = shutil.which(name) or next(
         (str(p) for place in places for p in sorted(Path("/").glob(place))), None
     )
@@ -51,7 +52,7 @@ def program(name: str, *places: str) -> str:
 
 
 class Stack:
-    """PostgreSQL, workers and the proxy, each a process of its own in one folder."""
+    """PostgreSQL, workers and the proxy as separate processes in one folder."""
 
     def __init__(
         self,
@@ -67,7 +68,8 @@ class Stack:
         self.folder, self.options, self.port = folder, options, port or free()
         folder.mkdir(parents=True, exist_ok=True)
         self.address = f"http://127.0.0.1:{self.port}"
-        # PostgreSQL refuses to run as root, so root lends it to nobody; its socket's path must be short.
+        # PostgreSQL refuses to run as root, so root runs it as nobody. The path of its socket must
+        # be short.
         self.user = "nobody" if os.getuid() == 0 else None
         self.data = data or folder / "db"
         self.command, self.env = command or [sys.executable, "-m", "tradeassay"], env or {}
@@ -76,7 +78,7 @@ class Stack:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         log = folder / "stack.log"
         log.touch(0o600)
-        log.chmod(0o600)  # workers show keys in it
+        log.chmod(0o600)  # workers print keys into it
         self._log = log.open("ab")
 
     def _start(self, name: str, command: list[str], **how: object) -> None:
@@ -160,7 +162,7 @@ class Stack:
                 one.wait(30)
 
     def tend(self) -> list[str]:
-        """Start again what has ended by itself; returns its names."""
+        """Restart the processes that have ended by themselves and return their names."""
         ended = [name for name, one in self.running.items() if one.poll() is not None]
         for name in ended:
             if name == "db":
@@ -180,7 +182,9 @@ class Stack:
 
 
 def parse_command(given: list[str]) -> tuple[Path, int, list[str]]:
-    """Return the folder, the proxy's port and the options of ``tradeassay arena serve`` that a command names."""
+    """Parse a command into the folder, the proxy's port and the options of ``tradeassay arena
+    serve``.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -188,7 +192,7 @@ def parse_command(given: list[str]) -> tuple[Path, int, list[str]]:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--port", type=int, default=8000)
-    # Split here: argparse gives a list of arguments nothing where an option stands between it and the folder.
+    # Split here: argparse returns an empty list of arguments if an option precedes the folder.
     end = given.index("--") if "--" in given else len(given)
     asked = parser.parse_args(given[:end])
     return asked.folder.resolve(), asked.port, given[end + 1 :]
@@ -196,13 +200,15 @@ def parse_command(given: list[str]) -> tuple[Path, int, list[str]]:
 
 def main() -> None:
     folder, port, options = parse_command(sys.argv[1:])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: nothing stays behind
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # like Ctrl-C: no process is left behind
     with Stack(folder, options or ["--replay", "synthetic"], port=port) as stack:
         print(f"arena: {stack.address}/  database: {stack.db}")
         try:
             while True:
                 for name in stack.tend():
-                    print(f"{name} has ended and is started again")
+                    print(f"{name} has ended and is restarted")
                 time.sleep(1.0)
         except KeyboardInterrupt:
             print("stopping")

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands' own help, so that the page cannot lie about them."""
+"""Write docs/reference/cli.md from the commands' own help, so that the page is always correct."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def commands(
 
 
 def described(command: click.Command, path: tuple[str, ...]) -> str:
-    """Return one command: usage, what it does, its own options."""
+    """Return the description of one command: usage, help text and its own options."""
     context = click.Context(command, info_name=" ".join(path), **root.context_settings)
     usage = " ".join(command.collect_usage_pieces(context)).replace("[OPTIONS]", "").strip()
     said = cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")[0]

@@ -1,7 +1,8 @@
-"""For the API reference: what each package exports, fields as signatures, docstrings as Markdown.
+"""Prepare names for the API reference: each package's exports, fields as signatures, docstrings as
+Markdown.
 
-mkdocstrings reads the source without importing it. There a name is exported by ``from x import Name as Name``,
-as type checkers have it.
+mkdocstrings reads the source without importing it. It treats ``from x import Name as Name`` as an
+export, like type checkers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ WITHOUT_FIELDS = {"Protocol", "TypedDict", "Enum", "StrEnum", "Generic"}
 
 
 class ExportedNames(griffe.Extension):
-    """Show names that a package exports, and no special methods."""
+    """Show the exported names of a package, without special methods."""
 
     def on_alias_instance(self, *, node: Any, alias: griffe.Alias, **kwargs: Any) -> None:
         """Mark an imported name as public if it is imported under its own name."""
@@ -25,14 +26,14 @@ class ExportedNames(griffe.Extension):
             alias.public = any(name.name == name.asname == alias.name for name in node.names)
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Hide special methods, and write the roles of a docstring as code."""
+        """Hide special methods, and turn the roles in a docstring into code."""
         if obj.name.startswith("__") and not obj.is_module:
             obj.public = False
         if obj.docstring is not None:
             obj.docstring.value = ROLE.sub(r"`\1`", obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        """Give a class of fields (a dataclass, a Struct) the signature that calls have."""
+        """Give a class with fields (a dataclass, a Struct) the signature of its constructor."""
         bases = {str(base).partition("[")[0].rpartition(".")[2] for base in cls.bases}
         fields = [
             attribute

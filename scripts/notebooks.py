@@ -1,9 +1,10 @@
-"""Execute the notebooks of examples/notebooks in an empty folder and data home, and keep the outputs.
+"""Execute the notebooks of examples/notebooks in an empty folder and data home, and save the
+outputs.
 
     python scripts/notebooks.py [NAME...]
 
-What a machine or a day would change (paths, times) is not printed by them, so that running this again changes
-nothing but what the code changed.
+The notebooks print nothing that depends on the machine or the day (paths, times). Running them
+again therefore changes only the effects of changed code.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ GALLERY = Path(__file__).resolve().parents[1] / "examples" / "notebooks"
 
 
 def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
-    """Return a notebook with the outputs that it has now; raises nbclient's error where a cell fails."""
+    """Return a notebook with its current outputs. Raises nbclient's error if a cell fails."""
     notebook = nbformat.read(path, as_version=4)
     os.environ.setdefault("TRADEASSAY_HOME", str(folder / "home"))
     os.environ.setdefault(

@@ -1,13 +1,16 @@
-"""Pack the shipped recordings again: play each from its answers here, compare the numbers, write the file anew.
+"""Pack the shipped recordings again: replay each from its answers, compare the numbers, rewrite the
+file.
 
-For a change that alters what is written beside the answers (an id, a module's name, the form of a manifest) and
-neither an answer nor a number. Answers, label and dates stay; whatever comes out otherwise is named, and its file
-is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers; ``--rekey`` gives each
-question the answer that was recorded at its place, where words of ours inside a question have changed;
-``--scores`` compares scores alone, where the form of an outcome has changed; ``--set PATH=JSON`` replaces a
-setting that a spec no longer has in this form (``evaluate.leak=true``); ``--here`` writes this machine and its
-packages as those that the run was played with, where a recording comes from a machine with others; ``--rescore``
-lets scores be other ones, where the way of scoring has changed: what was done must be the same.
+Use it after a change of the files around the answers (an id, a module's name, the form of a
+manifest) that changes no answer and no number. Answers, label and dates are preserved. Every
+difference is reported, and its file is not rewritten.
+
+``--rename OLD=NEW`` replaces an id everywhere except in answers. ``--rekey`` gives each question
+the answer recorded at its place, if our wording inside a question has changed. ``--scores``
+compares only scores, if the form of an outcome has changed. ``--set PATH=JSON`` replaces a setting
+whose form in a spec has changed (``evaluate.leak=true``). ``--here`` records this machine and its
+packages as those of the run, for a recording from a machine with other packages. ``--rescore``
+allows different scores, if the scoring has changed. The actions must still be the same.
 
     python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/*.tar.xz
 """
@@ -69,13 +72,13 @@ from tradeassay_bench.runs.store.manifest import (
 
 LABEL = "recording.json"
 HASHES = ("work_sha256", "events_sha256", "outcomes", "prompts", "rules")
-"""Names under which a record holds a hash of other files, or of the texts that were asked with."""
+"""Keys of a record that contain hashes of other files, or of prompts."""
 WORDS = ("reason", "note", "sentence", "answers")
-"""Names under which it holds words of ours, which may be reworded, or where its answers came from."""
+"""Keys of a record that contain our own wording, which may change, or the source of its answers."""
 
 
 def main() -> int:
-    """Pack the named files again; returns how many could not be."""
+    """Pack the named files again and return the number of failures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -111,7 +114,9 @@ def main() -> int:
 
 
 def renamer(pairs: list[tuple[str, str]]) -> Callable[[str], str]:
-    """Return what replaces whole ids in a text; all at once, so that two may change places."""
+    """Return a function that replaces whole ids in a text, all at once, so that two ids can be
+    swapped.
+    """
     new = dict(pairs)
     ids = re.compile(
         "|".join(
@@ -125,7 +130,9 @@ def renamer(pairs: list[tuple[str, str]]) -> Callable[[str], str]:
 def pack_again(
     file: Path, place: Path, renamed: Callable[[str], str], options: argparse.Namespace
 ) -> list[str]:
-    """Play one recording again below ``place`` and write it anew; returns where it is another run."""
+    """Replay one recording below ``place`` and rewrite it. Returns the differences from the
+    recorded run.
+    """
     old = dict(read_members(file))
     label = msgspec.json.decode(old.pop(LABEL), type=RecordingLabel)
     answers = {
@@ -177,7 +184,9 @@ def pack_again(
 
 @contextmanager
 def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
-    """Let a replay find answers by their place; what is bound holds the recordings that the questions now make."""
+    """Let a replay find answers by their place. Yields the recordings under the keys of the new
+    questions.
+    """
     lines: dict[str, dict[str, AnswerLine]] = {}
     tapes: dict[str, Callable[[], bytes]] = {}
 
@@ -208,7 +217,9 @@ def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
 def _played(
     manifest: dict[str, Any], taken: Path, folder: Path, *, here: bool
 ) -> tuple[dict[str, bytes], str]:
-    """Play the run of a manifest from the answers in ``taken``; returns its files as a recording has them."""
+    """Replay the run of a manifest from the answers in ``taken``. Returns its files as in a
+    recording.
+    """
     trading = manifest["kind"] == "trading"
     kind = RunSpec if trading else find_protocol(manifest["benchmark"]).Spec
     spec = msgspec.convert(manifest["spec"], kind, strict=False)
@@ -232,7 +243,9 @@ def _played(
 
 
 def _unplayed(manifest: dict[str, Any]) -> tuple[bytes, str]:
-    """Return the manifest of a run that cannot be played here: what follows from its spec is made anew."""
+    """Return the manifest of a run that cannot be replayed here, with the parts derived from its
+    spec recomputed.
+    """
     spec = msgspec.convert(manifest["spec"], RunSpec)
     made = build_manifest(spec, (), {}, msgspec.convert(manifest["versions"], Versions))
     told = {name: manifest[name] for name in ("datasets", "windows", "models")}
@@ -263,7 +276,7 @@ def _is_here(dataset: str) -> bool:
 
 
 def _live(content: bytes) -> bytes:
-    """Return a record of a replay as the run itself wrote it: its answers came from a model."""
+    """Return a replay's record in the form of the original run, whose answers came from a model."""
     return content.replace(b'"answers":"replayed"', b'"answers":"live"').replace(
         b'"answers": "replayed"', b'"answers": "live"'
     )
@@ -314,7 +327,9 @@ def _lines(content: bytes) -> list[Any]:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a record without hashes of other files and without what the form of a record adds or drops."""
+    """Return a record without hashes of other files, and without parts that a change of form adds
+    or drops.
+    """
     if isinstance(value, dict):
         return {key: _comparable(one) for key, one in value.items() if key not in (*HASHES, *WORDS)}
     return [_comparable(one) for one in value] if isinstance(value, list) else value

@@ -1,13 +1,14 @@
-"""Record every shipped recording of a model again, against a running server.
+"""Record every shipped recording of a model again, with a running server.
 
     export TRADEASSAY_LOCAL_SERVER=http://127.0.0.1:8001/v1
     python scripts/record_models.py qwen2.5-coder-1.5b OUT --engine "..." --precision "..."
 
-All runs are played at the same time, each by its own process; what they print is in ``OUT/<name>.log``, and a
-recording is ``OUT/<name>.tar.xz`` as soon as its run is over. The same command continues what was stopped and asks
-nothing twice. Secrets are those of the shipped recordings, so that aliases and judged markets stay what they were.
-``--brief`` plays a few sessions and tasks of each, to try everything out. On a machine with other package versions
-than those that tests run with, ``scripts/pack_recordings.py --here`` afterwards packs the files again.
+All runs are played concurrently, each in a separate process. Their output is in ``OUT/<name>.log``,
+and each recording is written to ``OUT/<name>.tar.xz`` when its run ends. The same command continues
+stopped runs and repeats no question. Secrets are taken from the shipped recordings, so aliases and
+judged markets do not change. ``--brief`` plays a few sessions and tasks of each run as a test. If
+this machine has other package versions than the tests, run ``scripts/pack_recordings.py --here``
+afterwards.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ TOKENS = {
     "qwen2.5-coder-1.5b": {"ktdfin": 1024, "stockbench": 2048, "quantcode": 3072, "systrade": 4096},
     "smollm2": {"ktdfin": 512, "stockbench": 1024, "quantcode": 3072, "systrade": 1024},
 }
-"""The longest answers; SmolLM2 writes to the limit whatever it is."""
+"""The longest answers. SmolLM2 always writes up to the limit."""
 CLI = (sys.executable, "-m", "tradeassay")
 Commands = list[tuple[str, ...]]
 
 
 def jobs(model: str, out: Path, packed: tuple[str, ...], *, brief: bool) -> dict[str, Commands]:
-    """Return what is run for each recording, one command after the other."""
+    """Return the commands for each recording, in order."""
     most, agent = TOKENS[model], ("-m", f"local/{model}", "--concurrency", "64")
     runs = ("--runs", str(out / "runs"))
     masks, modes = (
@@ -127,7 +128,7 @@ def secret(model: str, name: str) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Play, and return how many recordings could not be made."""
+    """Play all runs and return the number of recordings that failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

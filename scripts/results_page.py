@@ -1,8 +1,8 @@
-"""Writes ``docs/evidence/real-models.md`` from the recordings: what small real models do on the benchmarks.
+"""Write ``docs/evidence/real-models.md`` from the recordings: the results of small real models.
 
     python scripts/results_page.py
 
-Every number below the head comes out of a recording's own scores, outcomes and label.
+Every number below the introduction comes from a recording's own scores, outcomes and label.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ not ship.
 
 
 def shown(measure: Measure | None, form: str = ".1%") -> str:
-    """Write a measure with its interval."""
+    """Format a measure with its interval."""
     if measure is None or measure.value is None:
         return "-"
     text = format(measure.value, form)
@@ -74,13 +74,13 @@ def shown(measure: Measure | None, form: str = ".1%") -> str:
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Write a table."""
+    """Format a table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def trading(run: Run) -> str:
-    """Write a run that trades: returns, failed days and tokens, cell by cell."""
+    """Format a trading run: returns, failed days and tokens, by setting."""
     rows, baselines, unanswered = [], set(), Counter[str]()
     for one in run.scores.agents:
         measures = {name: found.median for name, found in one.measures.items()}
@@ -128,7 +128,7 @@ def trading(run: Run) -> str:
 
 
 def quantcode(run: CodeRun) -> str:
-    """Write a run of QuantCode: how far the programs came."""
+    """Format a run of QuantCode: the stages that the programs reached."""
     rows = []
     stages = ("compile", "backtest", "trade", "judge")
     for cell in run.scores.cells:
@@ -155,7 +155,7 @@ def _of(count: int, total: int) -> str:
 
 
 def parses(code: str) -> bool:
-    """Tell whether a text is Python from its first line to its last."""
+    """Return whether a whole text is valid Python."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -164,7 +164,7 @@ def parses(code: str) -> bool:
 
 
 def systrade(run: CodeRun) -> str:
-    """Write a run of SysTradeBench: gates and scores."""
+    """Format a run of SysTradeBench: gates and scores."""
     parts = []
     for model in run.scores.models:
         gates = [(name, shown(rate, ".0%")) for name, rate in model.gates.items()]
@@ -185,7 +185,7 @@ def systrade(run: CodeRun) -> str:
 
 
 def spent(opened: OpenRecording) -> str:
-    """Write what a recording says of itself."""
+    """Format the facts on a recording's label."""
     label = opened.label
     return (
         f"Recorded {label.recorded}; "
@@ -194,7 +194,7 @@ def spent(opened: OpenRecording) -> str:
 
 
 def body(opened: OpenRecording) -> str:
-    """Write one recording."""
+    """Format one recording."""
     if opened.is_season:
         return arena(opened)
     run: Any = load_run(opened.folder)
@@ -207,7 +207,7 @@ _ARENA = ("CR", "MDD")
 
 
 def arena(opened: OpenRecording) -> str:
-    """Write a season of the arena: who stood where, and who had no decision."""
+    """Format a season of the arena: the standings, and the entries without decisions."""
     board = msgspec.json.decode((opened.folder / STANDINGS).read_bytes(), type=Standings)
     unranked = [row for row in board.rows if row.rank is None and row.entry != BASELINE]
     rows = [
@@ -232,7 +232,9 @@ def arena(opened: OpenRecording) -> str:
 
 
 def beside(folders: Sequence[Path]) -> list[str]:
-    """Write what is kept beside the models' recordings as JSON: mask probes, models as judges of programs."""
+    """Format the JSON results that are stored with the models' recordings: mask probes, models as
+    judges.
+    """
     reports = [
         json.loads(file.read_text())
         for folder in folders

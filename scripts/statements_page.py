@@ -1,4 +1,4 @@
-"""Write docs/reference/statements.md from the quantities that statements may have."""
+"""Write docs/reference/statements.md from the list of quantities."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Draw the picture of the README: what was found, what was not, and what was caught, with the answer key.
+"""Draw the picture of the README: three verdicts, each with the true nature of the account.
 
     python scripts/verdict_picture.py docs/images/verdicts.png
 
-Sentences, bars and intervals are those that ``tradeassay demo`` shows; nothing is typed here but the headings.
+Sentences, bars and intervals come from ``tradeassay demo``. Only the headings are written here.
 Needs Chromium.
 """
 

@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages, and a page opened in it."""
+"""A headless Chromium for tests of pages, and a function that opens a page."""
 
 import shutil
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ READY = "return document.documentElement.dataset.ready === 'yes'"
 
 @contextmanager
 def chromium(profile):
-    """Lend a browser with an empty profile."""
+    """Yield a browser with an empty profile."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service

@@ -1,4 +1,6 @@
-"""Fixtures of tests that give commands as a user would: each in an empty folder, with one data home."""
+"""Fixtures for tests that run commands like a user: each in an empty folder, with a shared data
+home.
+"""
 
 import json
 import os
@@ -13,7 +15,7 @@ from tradeassay_bench.data.datasets import store_folder
 
 @pytest.fixture(scope="session")
 def data_home(tmp_path_factory):
-    """A data home of this folder's tests, in which synthetic worlds are those of the session."""
+    """A data home for this folder's tests. It shares the session's synthetic worlds."""
     home = tmp_path_factory.mktemp("cli-home")
     worlds = store_folder(session_home()) / "synthetic"
     worlds.mkdir(parents=True, exist_ok=True)
@@ -24,7 +26,9 @@ def data_home(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, data_home, monkeypatch):
-    """Every command runs in an empty folder; the data home is shared, so that a world is made once."""
+    """Run every command in an empty folder. The data home is shared, so each world is generated
+    once.
+    """
     monkeypatch.setenv("TRADEASSAY_HOME", str(data_home))
     monkeypatch.setenv("NO_COLOR", "1")
     before = os.getcwd()
@@ -35,25 +39,25 @@ def place(tmp_path, data_home, monkeypatch):
 
 @pytest.fixture
 def given(tell):
-    """Give a command as one line, and return what it printed (``out``, ``err``)."""
+    """Run a command given as one line, and return its output (``out``, ``err``)."""
     return lambda line, status=0: tell(shlex.split(line), status)
 
 
 @pytest.fixture
 def told(given):
-    """Give a command as one line, and return what it says with ``--json``."""
+    """Run a command given as one line with ``--json``, and return the parsed output."""
     return lambda line, status=0: json.loads(given(f"{line} --json", status).out)
 
 
 @pytest.fixture
 def done():
-    """Give a command as one line, and return its exit status."""
+    """Run a command given as one line, and return its exit status."""
     return lambda line: main(shlex.split(line))
 
 
 @pytest.fixture
 def pressed(monkeypatch, capsys):
-    """Press the tabulator key behind some words, and return what the shell is told."""
+    """Request shell completion after some words, and return the suggestions."""
 
     def press(typed, shell="bash"):
         monkeypatch.setenv("_TRADEASSAY_COMPLETE", f"{shell}_complete")

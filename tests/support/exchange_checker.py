@@ -1,7 +1,7 @@
-"""``check_exchange``: do the rules of a venue hold, whatever is ordered?
+"""``check_exchange``: test that the rules of a venue hold for any orders.
 
-It drives the exchange with seeded random orders through a rough market, keeps a second pair of books, and then
-probes single rules with orders that must be refused.
+It sends seeded random orders to the exchange on a difficult market, keeps a second pair of books,
+and then tests single rules with orders that must be refused.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,18 @@ _SESSIONS = 70
 
 
 def check_exchange(venue: Venue | str, *, seeds: Sequence[int] = (0, 1, 2, 3)) -> None:
-    """Raise :class:`CheckFailed` with one sentence when a venue breaks a rule; return when it keeps them all.
+    """Raise :class:`CheckFailed` with one sentence if a venue breaks a rule.
 
-    Checked for each seed: cash + positions = NAV at every mark by a second pair of books; a cash account never
-    below zero, a margin account never below maintenance without a call; no fill outside the bar, at a price limit,
-    in a halted name, beyond the volume share, of locked or missing shares; costs as the fee policy says; every
-    order answered by an event; the journal's replay equal to the live account; two runs equal to the byte."""
+    Checks for each seed:
+
+    - cash + positions = NAV at every mark, by a second pair of books;
+    - a cash account is never below zero, a margin account never below maintenance without a call;
+    - no fill is outside the bar, at a price limit, in a halted name, or beyond the volume share;
+    - no sale of locked or missing shares;
+    - costs follow the fee policy;
+    - every order is answered by an event;
+    - the journal's replay equals the live account, and two runs are identical, byte for byte.
+    """
     rules = venues.get(venue) if isinstance(venue, str) else venue
     if msgspec.json.decode(msgspec.json.encode(rules), type=Venue) != rules:
         raise CheckFailed(f"venue '{rules.id}' does not survive a round trip through JSON")
@@ -63,8 +69,9 @@ def play_journal(
     fill: Literal["open", "close"],
     batches: Sequence[Sequence[Order]] | None = None,
 ) -> list[StepRecord]:
-    """Play orders (random ones, or a batch for each session) through a rough market under audit, and return the
-    journal."""
+    """Send orders (random, or a batch for each session) to a difficult market, audit it, and return
+    the journal.
+    """
     rng = np.random.default_rng(seed)
     exchange, ledger, auditor = Exchange(venue), Ledger(CASH, terms=venue.terms), Auditor(CASH)
     label = f"venue '{venue.id}', seed {seed}"
@@ -86,7 +93,8 @@ def play_journal(
             if found:
                 raise CheckFailed(f"{label}, fills at the {fill}, {bars.session}: {found[0].what}")
             first = () if step else (ledger.deposit,)
-            # The decision is left out: some amounts are NaN, which JSON does not know, and no replay needs it.
+            # The decision is left out: some amounts are NaN, which JSON cannot represent, and no
+            # replay needs it.
             record = StepRecord(
                 step=step,
                 session=bars.session,
@@ -100,12 +108,12 @@ def play_journal(
         raise CheckFailed(f"{label}: the ledger refuses an event: {error}") from error
     again = Ledger.replay(STEP_DECODER.decode(ENCODER.encode(record)) for record in records)
     if again.state() != ledger.state():
-        raise CheckFailed(f"{label}: the replay of the journal is another account")
+        raise CheckFailed(f"{label}: the replay of the journal differs from the account")
     return records
 
 
 def _probe(venue: Venue) -> None:
-    """Send orders that must be refused, each for its reason."""
+    """Send orders that must be refused, one for each reason."""
     market = rough_market(np.random.default_rng(0), 20)
     session = next(one for one in market if one.bars.trading[0])
     symbol = "S0"
@@ -130,7 +138,7 @@ def _probe(venue: Venue) -> None:
             )
 
 
-# -- a rough market and rough orders: everything an exchange can meet, drawn from a seed ---
+# -- a difficult market and difficult orders: all cases of an exchange, drawn from a seed ---
 
 _BOARDS = (Board.MAIN, Board.MAIN, Board.CHINEXT, Board.STAR, Board.BSE, Board.NONE)
 _FIRST = date(2024, 1, 1)
@@ -138,7 +146,7 @@ _FIRST = date(2024, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class RoughSession:
-    """One session and what happens before it opens."""
+    """One session and the events before it opens."""
 
     bars: SessionBars
     actions: tuple[CorporateAction, ...]
@@ -160,14 +168,14 @@ class _Rough:
         self.symbols = tuple(instrument.symbol for instrument in instruments)
         self.stock: Bools = np.array([instrument.kind == "stock" for instrument in instruments])
         self.close: Floats = np.round(rng.uniform(5.0, 60.0, len(instruments)), 2)
-        # The second name is under special treatment; the first and the fourth count as new for a while.
+        # The second name is under special treatment. The first and the fourth are new for a while.
         self.special: Bools = np.arange(len(instruments)) == 1
         self.first_row: Ints = np.where(np.isin(np.arange(len(instruments)), (0, 3)), 8, 0)
         self.first = True
         self.gone: set[int] = set()
 
     def play(self, sessions: int) -> list[RoughSession]:
-        """Return the sessions; the last stock leaves the exchange halfway through."""
+        """Return the sessions. The last stock is delisted halfway through."""
         result = []
         for row in range(sessions):
             if row == sessions // 2:
@@ -199,7 +207,7 @@ class _Rough:
         )
 
     def _actions(self, day: str) -> tuple[CorporateAction, ...]:
-        """Draw splits and dividends and take them out of the last close, as a data source does."""
+        """Draw splits and dividends and adjust the last close for them, as a data source does."""
         actions = []
         for column in np.flatnonzero(self.stock).tolist():
             draw = float(self.rng.random())
@@ -223,7 +231,7 @@ class _Rough:
         return tuple(actions)
 
     def _bars(self, previous: Floats, trading: Bools) -> dict[str, Floats]:
-        """Return the bars' fields; some moves reach a limit, some books are empty."""
+        """Return the fields of the bars. Some moves reach a limit, some order books are empty."""
         rng, count = self.rng, len(self.symbols)
         base = np.where(np.isnan(previous), self.close, previous)
         gap = np.where(

@@ -1,10 +1,11 @@
-"""Whatever a program sends back is the program's failure: random bytes and texts through every door.
+"""Fuzz every interface that reads a program's output: any bad input must be the program's failure.
 
-The doors: the codec that reads a child's result, the log of orders that the host carries out, the two logs of a
-submission, the text of an answer (extraction, compile stage, a submission of two files), and the strategy card.
+The interfaces: the codec that reads a child's result, the log of orders that the host executes, the
+two logs of a submission, the text of an answer (extraction, compile stage, a submission of two
+files), and the strategy card.
 
-Inputs are made from valid ones by cutting, repeating, swapping and overwriting, and from a list of nasty pieces; a
-share of the answers is long. Any exception but the one that the door documents is a fault.
+Inputs are valid ones that were cut, repeated, swapped and overwritten, and a list of harmful
+pieces. Some answers are long. Any exception except the documented one is a fault.
 """
 
 from __future__ import annotations
@@ -127,30 +128,33 @@ USED = JobUsage(cpu_s=0.0, wall_s=0.0, peak_mb=0.0)
 
 
 class Sender:
-    """An executor whose children send back what they were told to."""
+    """An executor whose children return prepared columns."""
 
     def __init__(self, tier: Tier) -> None:
         self.tier, self.columns = tier, {}
 
     def run(self, job: Job) -> JobResult:
-        """Return the columns, as they come out of the codec."""
+        """Return the columns after decoding."""
         try:
             read = decode(b"".join(encode(self.columns)), JobLimits().caps())
-        except (TypeError, ValueError):  # our own encoder refuses such columns; a child's need not
+        except (
+            TypeError,
+            ValueError,
+        ):  # our own encoder refuses such columns, but a child's encoder may not
             read = self.columns
         assert isinstance(read, dict)
         return JobResult(source="", tier=self.tier, usage=USED, columns=read)
 
     def map(self, jobs):
-        """Return the columns to every job."""
+        """Return the columns for every job."""
         return (self.run(job) for job in jobs)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 class Doors:
-    """The doors, and valid inputs to begin from."""
+    """The interfaces, with valid inputs as starting points."""
 
     def __init__(self) -> None:
         self.task = load_task("d-sma-cross-long")
@@ -186,14 +190,14 @@ class Doors:
         }
 
     def codec(self, chance: random.Random) -> None:
-        """Read a result that was tampered with."""
+        """Read a corrupted result."""
         try:
             decode(stirred_bytes(chance, self.body), self.caps)
         except CodecError:
             return
 
     def orders(self, chance: random.Random) -> None:
-        """Carry out a log of orders: in order and with few wrong values, or with anything at all."""
+        """Execute a log of orders: in order and with few wrong values, or with arbitrary values."""
         rows, count = self.bars.rows, chance.randint(0, 40)
         turns = sorted(chance.randint(1, rows) for _ in range(count))
         made: dict[str, np.ndarray] = {name: np.zeros(count, dtype=np.int64) for name in INTEGERS}
@@ -247,7 +251,7 @@ class Doors:
         )
 
     def logs(self, chance: random.Random) -> None:
-        """Read the two logs of a submission, work out what they amount to, and audit them."""
+        """Read the two logs of a submission, compute their account, and audit them."""
         count, rows = chance.randint(0, 30), self.closes.shape[1]
         times = self.market["X/time"].astype("M8[ns]")
         words = (
@@ -305,13 +309,13 @@ class Doors:
             audit_gate(run, self.closes, 0.95, 1e-6)
 
     def program(self, chance: random.Random) -> None:
-        """Take a program out of an answer and compile it."""
+        """Extract a program from an answer and compile it."""
         found = extract(stirred(chance, self.answer))
         if found.code is not None:
             check_compiles(found.code, chance.choice(("backtrader", "frame")))
 
     def two_files(self, chance: random.Random) -> None:
-        """Take a submission out of an answer, and ask the gates that run nothing."""
+        """Extract a submission from an answer, and run the gates that execute no code."""
         found = read_halves(stirred(chance, self.hand_in))
         if found.program is not None and found.card is not None:
             self._static(Submission(source=found.program, card=found.card, name="fuzz"))

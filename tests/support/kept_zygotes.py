@@ -1,4 +1,4 @@
-"""For tests of the programs: the sandbox's zygotes are kept, and each test draws its secret anew."""
+"""For tests of programs: reuse the sandbox's zygotes. Each test draws a new secret."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from tradeassay_programs.sandbox.sandbox import ZygoteProcess
 
 
 class LentZygote(sandbox._ZygoteLine):
-    """A sandbox's line of zygotes, of which the first is kept for the next sandbox of the same configuration.
+    """A sandbox's line of zygotes whose first zygote is reused by the next sandbox of the same
+    configuration.
 
-    Starting one means importing pandas, SciPy and Matplotlib, longer than most tests that need one take. What
-    runs in its children cannot reach it: each job gets a fresh one, in a test as in a run."""
+    Starting a zygote imports pandas, SciPy and Matplotlib, which takes longer than most tests. Code
+    in its children cannot reach it: each job gets a new child, in a test as in a run.
+    """
 
     kept: ClassVar[dict[SandboxConfig, ZygoteProcess]] = {}
 
@@ -31,7 +33,7 @@ class LentZygote(sandbox._ZygoteLine):
             self.kept[config] = self.current()
 
     def close(self) -> None:
-        """Leave the zygote that is kept, end another."""
+        """Leave the shared zygote running, and end any other."""
         with self._lock:
             zygote, self._zygote = self._zygote, None
             if zygote is not None and zygote is not self.kept.get(self._config):
@@ -40,7 +42,7 @@ class LentZygote(sandbox._ZygoteLine):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Lend a kept zygote, except to tests of the sandbox, which are about zygotes."""
+    """Share a zygote, except with tests of the sandbox, which test zygotes."""
     with pytest.MonkeyPatch.context() as patch:
         if not item.nodeid.startswith("tests/programs/sandbox/"):
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)
@@ -50,6 +52,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_sessionfinish() -> None:
-    """End the zygotes that were kept."""
+    """End the shared zygotes."""
     while LentZygote.kept:
         LentZygote.kept.popitem()[1].close()

@@ -1,9 +1,10 @@
-"""Every byte that a model is shown under a mask, searched with a finder that knows nothing of the masks' tables.
+"""Search every byte shown to a model under a mask, with a finder that does not use the masks'
+tables.
 
-A cell is a KTD-Fin benchmark, its data set or another, a mask, a mode, and hardening or none. It is played by scripted
-models that behave and misbehave. What is sent (messages, tools, schemas, and the observation as data) is searched for
-codes and names of the raw data set; for well-known companies, products and people that are written down here; and for
-days in any usual spelling, years, quarters and festivals.
+A cell is a KTD-Fin benchmark, its data set or another, a mask, a mode, and hardening or none.
+Scripted models that behave or misbehave play it. The search covers messages, tools, schemas, and
+the observation as data. It looks for codes and names of the raw data set, for well-known companies,
+products and people listed here, and for days in any usual spelling, years, quarters and festivals.
 """
 
 import itertools
@@ -51,7 +52,9 @@ NUMBERS = re.compile(
 
 
 def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Return what must not be found under a mask, from the raw data set and from this file."""
+    """Return the patterns that must not occur under a mask, from the raw data set and from this
+    file.
+    """
     wanted: list[tuple[str, re.Pattern[str]]] = []
     if mask != "date-blind":
         instruments = snapshot.at(len(snapshot.sessions) - 1, "close").instruments
@@ -70,7 +73,7 @@ def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:
 
 
 def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re.Pattern[str]:
-    """Return what finds any of some words; ``quoted`` where they are everyday words when they stand alone."""
+    """Return a pattern for any of some words. ``quoted``: they are everyday words when used alone."""
     if not words:
         return re.compile("(?!)")
     either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -80,9 +83,12 @@ def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re
 
 
 class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is played; ``dataset`` None is the benchmark's own, in the benchmark's window. Another data set is
-    played from its first session that has a year behind it: in the benchmark's window it may have no session, or
-    no past, and then nothing is shown that could give a name away."""
+    """A case to play. With ``dataset`` None it uses the benchmark's own data set and window.
+
+    Another data set is played from its first session with a year of history. In the benchmark's
+    window it may have no session or no history, and then nothing would be shown that could reveal a
+    name.
+    """
 
     benchmark: str
     dataset: str | None = None
@@ -97,7 +103,9 @@ class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MaskCapture(msgspec.Struct, frozen=True, kw_only=True):
-    """What was shown in a cell, and what of it is real. ``refused`` says why a cell cannot be played."""
+    """The texts shown in a cell, and the real words among them. ``refused`` is why a cell cannot be
+    played.
+    """
 
     cell: MaskCell
     texts: int = 0
@@ -109,7 +117,9 @@ class MaskCapture(msgspec.Struct, frozen=True, kw_only=True):
 def mask_cells(
     datasets: Sequence[str] = (), masks: Sequence[str] = MASKS, modes: Sequence[str] = MODES
 ) -> list[MaskCell]:
-    """Return every benchmark that has masks x data set (its own where none is named) x mask x mode x hardening."""
+    """Return every combination of masked benchmark, data set (default: its own), mask, mode and
+    hardening.
+    """
     listed = [name for name, benchmark in benchmarks.items() if benchmark.protocol == "ktdfin"]
     every = itertools.product(listed, datasets or (None,), masks, modes, (False, True))
     return [
@@ -119,7 +129,7 @@ def mask_cells(
 
 
 def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCapture:
-    """Play a cell for some days with every player and search all that was shown."""
+    """Play a cell for some days with every player and search all shown texts."""
     settings: dict[str, ParamValue] = {
         "mask": cell.mask,
         "mode": cell.mode,
@@ -138,7 +148,7 @@ def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCap
             def answer(
                 asked: Asked[AskModel], model: Any = model, shown: set[str] = shown
             ) -> ModelReply:
-                """Ask the scripted model, and keep every text that it was shown."""
+                """Ask the scripted model, and record every text shown to it."""
                 request = asked.request
                 shown |= {
                     message.text for message in request.messages if message.role != "assistant"
@@ -189,8 +199,10 @@ def _found(text: str, wanted: list[tuple[str, re.Pattern[str]]]) -> Iterator[str
 def check_masks(
     cells: Iterable[MaskCell], days: int = 6, players: Iterable[str] = PLAYERS
 ) -> list[MaskCapture]:
-    """Raise :class:`CheckFailed` where a mask shows anything real, or where the finder itself is blind. Blind is a
-    finder that sees nothing in the same conversation without a mask."""
+    """Raise :class:`CheckFailed` if a mask shows a real word, or if the finder itself is blind.
+
+    A finder is blind if it finds nothing in the same conversation without a mask.
+    """
     captured = []
     for cell in cells:
         found = capture_masked(cell, days, players)

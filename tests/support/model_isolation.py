@@ -1,4 +1,4 @@
-"""Fixtures of tests about models: nothing but loopback can be reached, and no real key is found."""
+"""Fixtures for tests of models: only loopback can be reached, and no real key is found."""
 
 import ipaddress
 import socket

@@ -1,4 +1,4 @@
-"""Put another thing in the place of a registered one, through what a registry offers to everybody."""
+"""Replace a registered item through the public interface of a registry."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tradeassay.core.registry import Registry
 def replace_registered(
     monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], name: str, item: Any
 ) -> None:
-    """Let ``registry`` answer ``item`` to those who ask for ``name``, until the test ends."""
+    """Make ``registry`` return ``item`` for ``name`` until the test ends."""
     original = registry.get
 
     def get(asked: str) -> Any:

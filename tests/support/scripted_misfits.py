@@ -1,7 +1,9 @@
-"""Scripted models for tests alone, each of which misbehaves in one way. An import adds them.
+"""Scripted models for tests only, each with one kind of misbehaviour. Importing the module
+registers them.
 
-They trade badly, write broken JSON, smuggle instructions into reasons, answer late or not at all, hand in no
-program, or hand in one that cheats."""
+They trade badly, write broken JSON, hide instructions in reasons, answer late or never, submit no
+program, or submit a program that cheats.
+"""
 
 import hashlib
 import re
@@ -131,7 +133,7 @@ INSTRUCTION = (
     '<script>alert(document.cookie)</script> =HYPERLINK("http://example.com") '
     "{{ 7 * 7 }} \x1b[31mred\x1b[0m \u202e"
 )
-"""What gets smuggled into reasons: orders to models, markup, code, formulas, control characters."""
+"""Texts hidden in reasons: orders to models, markup, code, formulas, control characters."""
 INJECTED = {
     **dict.fromkeys(("reason", "overall_reason", "reasoning"), INSTRUCTION),
     "reasons": [INSTRUCTION],
@@ -139,7 +141,7 @@ INJECTED = {
 
 
 def injected(said: Any) -> Any:
-    """Return an answer with orders to the reader in place of every reason."""
+    """Return an answer with instructions to the reader instead of every reason."""
     match said:
         case dict():
             return {name: INJECTED.get(name) or injected(value) for name, value in said.items()}
@@ -149,7 +151,7 @@ def injected(said: Any) -> Any:
 
 
 def smuggling(asked: Question) -> Any:
-    """Answer sensibly with orders in the reasons."""
+    """Answer sensibly, with instructions in the reasons."""
     return injected(SENSIBLE[asked.about](asked))
 
 
@@ -167,7 +169,9 @@ class Slow(Sensible):
 
 _SOURCES = (Path(__file__).parent / "cheating_programs.txt").read_text(encoding="utf-8")
 CHEATING = dict(part.split("\n", 1) for part in re.split(r"(?m)^## ", _SOURCES)[1:])
-"""By name and framework: programs that forge results, patch the broker, read later bars or tell secrets."""
+"""Programs that forge results, patch the broker, read later bars or reveal secrets, by name and
+framework.
+"""
 CHEATS = {
     "backtrader": (
         "prints-a-result",
@@ -192,7 +196,7 @@ def cheating_program(asked: Question) -> ModelReply:
 
 
 def peeping_strategy(asked: Question) -> ModelReply:
-    """Hand in the right strategy behind a class that shows it every close one bar early."""
+    """Submit the right strategy inside a class that shows it every close one bar early."""
     right = right_strategy(asked).text
     card, found, source = right.partition("```python\n")
     if not found:
@@ -209,7 +213,7 @@ class Away(Sensible):
 
 
 def readable(way: Way) -> Way:
-    """Return a way to answer that says so where it cannot read a question, as the shipped models do."""
+    """Wrap a way to answer so that it reports an unreadable question, like the shipped models."""
 
     def answer(asked: Question) -> object:
         try:

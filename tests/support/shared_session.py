@@ -1,4 +1,6 @@
-"""What the processes of one session of tests share: golden runs, and worlds that are made once."""
+"""Data shared by the processes of one test session: golden runs, and worlds that are generated
+once.
+"""
 
 import os
 import tempfile
@@ -6,7 +8,7 @@ from pathlib import Path
 
 
 def session_folder() -> Path:
-    """Return what the processes of this session of tests share; the conftest drops it."""
+    """Return the folder shared by the processes of this test session. The conftest deletes it."""
     session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
     shared = Path(tempfile.gettempdir()) / f"tradeassay-golden-{session}"
     shared.mkdir(exist_ok=True)
@@ -14,5 +16,5 @@ def session_folder() -> Path:
 
 
 def session_home() -> Path:
-    """Return a data home in which each synthetic world is made once per session."""
+    """Return a data home in which each synthetic world is generated once per session."""
     return session_folder() / "worlds"

@@ -1,4 +1,6 @@
-"""For tests that play agents: a synthetic world is made once per session, and each test works on one core."""
+"""For tests that run agents: generate each synthetic world once per session, and use one core per
+test.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def made_world(name: str, preset: str, seed: int) -> Path:
 
 @cache
 def link_own_datasets() -> None:
-    """Make one's own data sets readable in the session's data home: some can only be fetched by a user."""
+    """Make the user's own data sets readable in the session's data home. Some must be fetched by a
+    user.
+    """
     lent = datasets.store_folder(session_home())
     lent.mkdir(parents=True, exist_ok=True)
     for folder in OWN_STORE.glob("*"):
@@ -37,9 +41,10 @@ def link_own_datasets() -> None:
 
 
 def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
-    """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other.
+    """Open a synthetic world in any home, as a copy of the session's world of the same seed.
 
-    A test that puts another generator in place gets what that one makes."""
+    A test that replaces the generator gets that generator's world.
+    """
     if synthetic.generate is not GENERATE:
         return MAKE_WORLD(name, preset, seed, home)
     made = made_world(name, preset, seed)
@@ -55,10 +60,10 @@ def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Lend the session's worlds, except to tests of the data, which are about making worlds."""
+    """Share the session's worlds, except with tests of the data, which test their generation."""
     link_own_datasets()
     with pytest.MonkeyPatch.context() as patch:
-        # The tests share the cores already: whoever wants processes says how many.
+        # The tests already share the cores. A test that needs processes must set their number.
         patch.setattr(executors, "cores", lambda: 1)
         if not item.nodeid.startswith("tests/bench/data/"):
             patch.setattr(datasets, "_synthetic", lent_world)

@@ -1,4 +1,4 @@
-"""Where the four packages of the checkout are."""
+"""Paths of the four packages of the checkout."""
 
 import os
 from pathlib import Path
