@@ -178,7 +178,7 @@ def test_an_operator_registers_and_makes_keys_at_the_database(store, api, tmp_pa
     assert amend("key", "expert", "ann")[0].startswith("ta-") and "ann" in api.key_names("expert")
     amend("key", "expert", "ann", "--revoke")
     assert api.key_names("expert") == ()
-    assert "those who have one: nobody" in amend("key", "expert", "ann", "--revoke", status=2)[1]
+    assert "names with a key: nobody" in amend("key", "expert", "ann", "--revoke", status=2)[1]
     misspelt = tmp_path / "misspelt.db"
     assert "there is no database" in amend("key", "expert", "ann", status=2, db=str(misspelt))[1]
     assert not misspelt.exists()

@@ -202,7 +202,7 @@ def test_only_what_stops_the_season_makes_the_arena_unwell(store):
     assert health.beat(store, force=True) and not arena_health(store, health).ok
     for part in ("round", "news", "asset X"):
         health.fine(part)
-    assert health.told().state == "live" and said[-1] == "all is well again"
+    assert health.told().state == "live" and said[-1] == "everything works again"
 
 
 def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays():
@@ -335,7 +335,7 @@ def test_a_roster_that_lives_is_counted_from_the_day_and_verified(tmp_path, tell
         change="rename", what="bear", values={"label": "The bear"}, now=iso(WallClock().now())
     )
     _amend(store, found, asked)
-    with pytest.raises(UserError, match="went on meanwhile"):
+    with pytest.raises(UserError, match="has advanced in the meantime"):
         _amend(store, found, asked)
     with pytest.raises(UserError, match="newest amendment is of"):
         earlier = msgspec.structs.replace(asked, now="2021-01-01T00:00:00Z")

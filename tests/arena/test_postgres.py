@@ -184,7 +184,7 @@ def test_a_restart_of_the_database_ends_nothing(short, whole, tmp_path):
             assert "tradeassay_up 0" in client.get("/metrics").text
             postgres.start()
             playing.join(60)
-            assert not playing.is_alive() and said[-1] == "all is well again"
+            assert not playing.is_alive() and said[-1] == "everything works again"
             assert client.get("/healthz").status_code == 200
             done.set()
             writing.join(60)

@@ -270,7 +270,7 @@ def test_a_format_of_another_version_is_refused_and_left_as_it_is(tmp_path):
     path = tmp_path / "a.db"
     open_engine(str(path)).dispose()
     other = altered(path, tmp_path / "other.db", "UPDATE arena_schema SET version = 0")
-    with pytest.raises(DataError, match="has form 0"):
+    with pytest.raises(DataError, match="has version 0"):
         open_engine(str(other))
     with closing(sqlite3.connect(other)) as connection:
         assert connection.execute("SELECT version FROM arena_schema").fetchone() == (0,)

@@ -83,7 +83,7 @@ def test_an_arena_whose_seasons_were_deleted_is_contradicted(season, tmp_path, t
     with closing(sqlite3.connect(copy)) as db:
         db.execute("DELETE FROM seasons")
         db.commit()
-    assert "which is not there" in tell(["verify", str(copy)], 1)[0]
+    assert "of the unknown season" in tell(["verify", str(copy)], 1)[0]
 
 
 # -- forgeries in the database, beside the rows that tests/forgeries edits: every hash is computed again
@@ -358,7 +358,7 @@ def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
         db.execute("DELETE FROM calls WHERE slot = (SELECT max(slot) FROM calls)")
 
     said_so = said(forged(db, tmp_path / "f.db", ran_out))
-    assert "trade-sensible: its status is 'failed', played again 'decided'" in said_so
+    assert "trade-sensible: its status is 'failed', in the replay 'decided'" in said_so
     assert late.format(1) in said_so
     assert late.format(2) in said(forged(db, tmp_path / "g.db", without_replies))
 

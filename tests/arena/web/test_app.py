@@ -189,7 +189,7 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(store):
         and "connection refused" in first
         and "trying again" in first
     )
-    assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {
+    assert last == "arena 'told': everything works again" and {one["season"] for one in heard} == {
         "told"
     }
 

@@ -54,7 +54,7 @@ def amend(store: Store, season: Season, asked: AmendmentRequest) -> tuple[Amendm
     Raises :class:`UserError` if the target does not exist, if the same change was made before, or
     if it would alter rounds that were played.
     """
-    check_text("name of who amends", asked.by, 64)
+    check_text("name of the person who amends", asked.by, 64)
     if season.amendments and asked.now < season.amendments[-1].at:
         raise UserError(
             f"the newest amendment is of {season.amendments[-1].at}",
@@ -92,12 +92,13 @@ def _skipped(store: Store, season: Season, session: str, played: dict[str, str])
     parse_day(session)
     assets = [gap.asset for gap in store.skipped(season.id) if gap.session == session]
     if not assets:
-        hint = "tradeassay arena health and the page /health list those that were"
+        hint = "tradeassay arena health and the page /health list skipped sessions"
         raise UserError(f"no session {session} of season '{season.id}' was skipped", hint=hint)
     found = [asset for asset in assets if played.get(asset, "") < session]
     if not found:
         raise UserError(
-            f"{assets[0]} has been played after {session}", hint="accounts are not played again"
+            f"{assets[0]} has been played after {session}",
+            hint="reopen a session before a later one is played",
         )
     return found
 
@@ -185,7 +186,7 @@ def _begin(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> M
 def _rename(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Made:
     entry, label = season.entry(asked.what), str(asked.values.get("label", ""))
     if entry.id == BASELINE or not label.strip():
-        what = "renaming needs an entry of the operator's and its new label"
+        what = "rename needs one of the operator's entries and its new label"
         raise UserError(what, hint='rename ID label="..."')
     _check_label(season, entry.id, label)
     return entry.id, asked.now[:10], label
@@ -201,7 +202,7 @@ def _extend(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> 
         raise UserError(f"season '{season.id}' ended on {season.last}", hint="start another season")
     if all(asset.last for asset in season.assets):
         raise UserError(
-            f"every asset of season '{season.id}' has a last day of its own", hint="add one first"
+            f"every asset of season '{season.id}' has its own last day", hint="add one first"
         )
     return "last", day, ""
 
@@ -210,7 +211,7 @@ def _rule(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Ma
     if len(asked.values) > 1:
         raise UserError(f"{len(asked.values)} rules were given", hint="amend one rule at a time")
     if asked.what not in AMENDABLE or list(asked.values) != [asked.what]:
-        hint = f"rules that may change: {', '.join(AMENDABLE)}; anything else needs a season of its own"
+        hint = f"rules that may change: {', '.join(AMENDABLE)}; any other change needs a new season"
         raise UserError(f"the rule '{asked.what}' cannot be changed", hint=hint)
     value = asked.values[asked.what]
     if isinstance(value, bool) or not isinstance(value, int | float):

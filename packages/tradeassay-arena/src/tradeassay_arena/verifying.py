@@ -89,7 +89,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
                     for season in connection.execute(select(table.c.season).distinct()).scalars():
                         if season not in known:
                             what = (
-                                f"{table.name} has rows of '{str(season)[:80]}', which is not there"
+                                f"{table.name} has rows of the unknown season '{str(season)[:80]}'"
                             )
                             violations.append(Violation(check="seasons", what=what))
                 orphans = select(t.bookings.c.id).outerjoin(
@@ -121,7 +121,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         raise RunError(
             f"'{db}' has no season: nothing was verified", hint="tradeassay arena run plays one"
         )
-    workers = "since when workers are in their state, and what troubles them, is as they say"
+    workers = "the times of workers' states and their troubles are as reported"
     return VerifyReport(
         folder=db,
         episodes=len(found),
@@ -291,9 +291,7 @@ class _Season:
         there = self._db.execute(select(func.count(t.rounds.c.id)).filter_by(**own)).scalar_one()
         told = self._db.execute(select(func.sum(t.workers.c.rounds)).filter_by(**own)).scalar() or 0
         if told > there:
-            self._broken(
-                "workers", f"workers say that they played {told} rounds; the journal has {there}"
-            )
+            self._broken("workers", f"workers report {told} rounds; the journal has {there}")
         inside = {entry.id for entry in season.all_entries if entry.architecture not in OUTSIDE}
         registered = select(t.door_agents.c.entry).filter_by(**own)
         for entry in sorted(inside & set(self._db.execute(registered).scalars())):
@@ -317,7 +315,7 @@ class _Season:
                 self._row.id,
                 frozen,
             ):
-                self._broken("season", "its spec is not the one under whose hash it is frozen")
+                self._broken("season", "its spec does not match the hash under which it is frozen")
             self._say("season", "contradicted" if self.violations else "re-derived")
             self.notes.append(operators_choice(season))
             part = "amendments"
@@ -350,14 +348,14 @@ class _Season:
             if one.number != len(made) + 1:
                 self._broken(
                     "amendments",
-                    f"amendment {one.number} is in the place of amendment {len(made) + 1}",
+                    f"amendment {one.number} has the position of amendment {len(made) + 1}",
                 )
             if made and one.at < made[-1].at:
                 self._broken(
-                    "amendments", f"amendment {one.number} is dated before the one that it follows"
+                    "amendments", f"amendment {one.number} is dated before the previous amendment"
                 )
             if one.late(opened):
-                what = f"amendment {one.number} changes {one.day}, and a session from then on had been opened"
+                what = f"amendment {one.number} changes {one.day}, but that session or a later one had been opened"
                 self._broken("amendments", what)
             made.append(one)
         if made and not any(violation.check == "amendments" for violation in self.violations):
@@ -405,7 +403,7 @@ class _Season:
             try:
                 asyncio.run(play(spec, again, None, until, how))
             except (TradeassayError, *UNDECODABLE) as error:
-                self._broken("replay", f"the season cannot be played again: {error}")
+                self._broken("replay", f"the season cannot be replayed: {error}")
                 self._say("replay", "contradicted")
                 return
             finally:
@@ -419,9 +417,7 @@ class _Season:
                         self._settled(claim, _differences(which, here, there, open_))
                     begun = db.execute(select(t.seasons.c.created_at)).scalar_one()
                 if self._row.created_at != begun:
-                    what = (
-                        f"the season was created at {self._row.created_at}, played again at {begun}"
-                    )
+                    what = f"the season was created at {self._row.created_at}, in the replay at {begun}"
                     self._broken("log", what)
                 again.close()
         self._settled("calls", iter(evidence.faults))
@@ -622,18 +618,18 @@ def _differences(
             if table is t.memories:
                 under_way = any(asset == place[0] for asset, _ in open_)
             if wanted is None:
-                yield where, "it is on record, and the season played again has no such row"
+                yield where, "it is on record, but the replay has no such row"
             elif given is None:
                 if not under_way:
-                    yield where, "it is missing: the season played again has it"
+                    yield where, "it is missing: the replay has it"
             elif not (under_way and (table is t.memories or "open" in given)):
                 late = ("phase", "base_price", "next_price", "next_session") if under_way else ()
                 for name, one, other in zip(names, given, wanted, strict=False):
                     if name not in late and not _equal(one, other):
-                        yield where, f"its {name} is {_short(one)}, played again {_short(other)}"
+                        yield where, f"its {name} is {_short(one)}, in the replay {_short(other)}"
     for name, place in here.twice:
         if any(table.name == name for table in tables):
-            yield f"{name} {' '.join(map(str, place))[:120]}", "it is there twice"
+            yield f"{name} {' '.join(map(str, place))[:120]}", "it occurs twice"
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -710,7 +706,7 @@ def _restated(here: _Journal, there: _Journal, season: Season) -> Found:
 def _restated_account(where: str, lines: list[_Line], made: list[_Line]) -> Found:
     first_lines = {line[:2] for line in lines if line.number <= 1}
     if first_lines != {line[:2] for line in made}:
-        yield where, "it has other bookings than its decisions make"
+        yield where, "its bookings do not match its decisions"
         return
     worth = 1.0
     for line in lines:
@@ -740,9 +736,9 @@ def _restated_account(where: str, lines: list[_Line], made: list[_Line]) -> Foun
         if earned_other:
             yield where, f"the decision of {what} earned {booking.earned}, not {row.earned}"
         elif not restated:
-            yield where, f"the decision of {what} is not restated as the newest prices say"
+            yield where, f"the decision of {what} is not restated on the newest prices"
         elif (row.position_before, row.position) != (booking.position_before, booking.position):
-            yield where, f"the decision of {what} is booked with another position than it takes"
+            yield where, f"the decision of {what} is booked with a wrong position"
     if not _close(made[-1].row.nav, worth):
         yield where, f"the newest prices give {made[-1].row.nav:.12g}, not {worth:.12g}"
 

@@ -674,7 +674,7 @@ def change_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None
             return api.issue_key(kind, name, now=now)
         if not api.revoke_key(kind, name, now=now):
             known = ", ".join(api.key_names(kind)) or "nobody"
-            raise UserError(f"{kind} '{name}' has no key", hint=f"those who have one: {known}")
+            raise UserError(f"{kind} '{name}' has no key", hint=f"names with a key: {known}")
         return None
 
 

@@ -151,7 +151,7 @@ def _changed_at(file: Path) -> tuple[int, int]:
 
 
 def _changed(db: str) -> UserError:
-    return UserError(f"'{db}' was changed while it was read", hint="give the command again")
+    return UserError(f"'{db}' was changed while it was read", hint="run the command again")
 
 
 @contextmanager

@@ -362,7 +362,7 @@ def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
     if not ends:
         return "", False
     told = ", ".join(f"{name} after {day}" for name, day in sorted(ends.items()))
-    text = f"holidays are not known: {told}; from then on every weekday is taken for a session"
+    text = f"holidays are not known: {told}; every later weekday counts as a session"
     return f"{text}. Install a newer exchange_calendars", min(
         (day - today).days for day in ends.values()
     ) < 120

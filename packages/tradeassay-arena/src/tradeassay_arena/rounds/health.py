@@ -107,8 +107,8 @@ class Health:
                 self._turn("stalled")
         if known is None:
             warned = {
-                "warning": "the season goes on without it",
-                "alarm": "somebody should look at it",
+                "warning": "the season continues without it",
+                "alarm": "a person should look at it",
             }
             first = text.splitlines()[0][:300] if text else "failed"
             self.say(f"{part}: {first}; {warned.get(level, 'trying again')}")
@@ -121,7 +121,7 @@ class Health:
                     self._turn(self._running)
                 well = not self._troubles
             if well:
-                self.say("all is well again")
+                self.say("everything works again")
 
     def waits(self, at: Instant | None) -> None:
         self._next = at

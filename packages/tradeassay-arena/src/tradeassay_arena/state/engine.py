@@ -111,7 +111,7 @@ def _version(connection: Connection) -> int | None:
     version = connection.execute(select(tables.schema.c.version)).scalar()
     if version not in (None, tables.SCHEMA):
         raise DataError(
-            f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
+            f"the arena's database has version {version}, this version of tradeassay writes {tables.SCHEMA}",
             hint="start a new one, or use the version that wrote it",
         )
     return version
@@ -148,14 +148,14 @@ def _denied(url: str) -> UserError | None:
         return None
     if not os.access(file, os.R_OK):
         return UserError(
-            f"'{url}' may be read by its owner alone", hint="give the command as that user"
+            f"'{url}' may be read by its owner alone", hint="run the command as that user"
         )
     log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
     if log.exists() and not index.exists() and not os.access(file.parent, os.W_OK):
         what = (
             f"'{url}' has a write-ahead log, which SQLite reads only in a folder that it may write"
         )
-        return UserError(what, hint=f"copy {file.name} and {log.name} into a folder of yours")
+        return UserError(what, hint=f"copy {file.name} and {log.name} into your own folder")
     return None
 
 
@@ -215,7 +215,7 @@ def readable_by_others(file: Path) -> int | None:
 
 def warn_readable_by_others(file: Path, mode: int) -> None:
     """Warn that other users may read the contacts of applicants in a database."""
-    what = f"others on this machine may open {file} (mode {mode:04o}), which holds the contacts of applicants"
+    what = f"other users of this machine may open {file} (mode {mode:04o}), which contains the contacts of applicants"
     warnings.warn(f"{what}; run chmod 600 {file}", TradeassayWarning, stacklevel=3)
 
 

@@ -400,7 +400,9 @@ class Store:
             }
             there = db.execute(_AMENDMENTS, {"season": season.id}).all()
             if len(there) != len(season.amendments) or any(one.late(opened) for one in made):
-                raise UserError("the season went on meanwhile", hint="give the command again")
+                raise UserError(
+                    "the season has advanced in the meantime", hint="run the command again"
+                )
             for one in made:
                 if one.change == "reopen":
                     db.execute(

@@ -167,14 +167,16 @@ def create_app(arena: Arena) -> FastAPI:
             )
         if isinstance(error, DataError):
             hint = "leave out control characters"
-            return agent_routes.refusal(422, "a text holds a character that cannot be kept", hint)
+            return agent_routes.refusal(
+                422, "a text contains a character that cannot be stored", hint
+            )
         if isinstance(error, HTTPException):
             if error.status_code == 404:
                 return _missing(arena.folder, request.url.path)
             return agent_routes.refusal(
                 error.status_code, str(error.detail), None, dict(error.headers or {})
             )
-        hint = "the arena goes on by itself when it is back; /healthz says how it is"
+        hint = "the arena continues by itself when it is back; see /healthz"
         return agent_routes.refusal(
             503, "the database does not answer at the moment", hint, {"retry-after": "5"}
         )

@@ -288,17 +288,17 @@ class Player:
             while not self._come():
                 if self._stopping.wait(0.3):
                     return
-            self._say("the first agent is here; the season begins")
+            self._say("the first agent has registered; the season begins")
         try:
             done = asyncio.run(self._main())
             self._say(f"season over: {done} rounds finished now")
         except asyncio.CancelledError:
             self._stopped = True
-            self._say("stopped; start again to go on")
+            self._say("stopped; start again to continue")
         except Exception as error:
             # Report the end of the thread, or pages would stop without a reason.
             self.error = error
-            self._say(f"the season cannot go on: {error}")
+            self._say(f"the season cannot continue: {error}")
             self._ended()
 
     async def _main(self) -> int:
