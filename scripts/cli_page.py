@@ -16,21 +16,21 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Command line
 
 Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o`, `--out`
-is the page, file or folder to write. An id without its version (`daily-us`) means the newest. The options of
-a command are named here; `--help` says what each does, with examples, `--help-advanced` for those marked `*`.
+is the page, file or folder to write. An id without its version (`daily-us`) means the newest. This page lists the
+options of each command. `--help` explains them with examples, `--help-advanced` explains those marked `*`.
 `scripts/cli_page.py` writes this page from the commands.
 
-| exit status | means |
+| exit status | meaning |
 |---|---|
 | 0 | done |
-| 1 | done, but something failed or is wrong |
-| 2 | bad input; one line says what to do |
+| 1 | done, but with a failure or an error |
+| 2 | bad input; the message has the remedy |
 | 3 | `verify`: nothing is contradicted, but something cannot be checked |
-| 4 | `verify`: a fault of its own; nothing is said about the run |
+| 4 | `verify` itself failed; the run is not judged |
 | 75 | `arena`: the database was unreachable for an hour; start it again |
 | 130 | stopped by Ctrl-C |
 
-Options that mean the same everywhere are listed once: `--json` (print JSON on stdout), `--runs` (the folder of the
+Common options are listed once: `--json` (print JSON on stdout), `--runs` (the folder of the
 runs), `--workers` and `--executor local|inline|ray` (where to compute; the result is the same), `-h`.
 """
 COMMON = {"--json", "--runs", "--workers", "--executor", "--help", "--help-advanced"}

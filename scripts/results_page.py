@@ -29,9 +29,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "real-models.md"
 
 HEAD = """# What two small real models do
 
-Two open models played the benchmarks like any other model: the same prompts, the same rules, every answer
+Two open models ran the benchmarks like any other model: with the same prompts and rules, and with every answer
 recorded (`recordings list` names engine and precision). `scripts/results_page.py` writes this page from those
-recordings; replay them with
+recordings. Replay them with
 
 <!-- needs: time -->
 ```text
@@ -39,27 +39,27 @@ tradeassay recordings list
 tradeassay run ktdfin-v1 --recordings recorded/qwen2.5-coder-1.5b --replay
 ```
 
-**In short.** Qwen2.5-Coder-1.5B answers in the right form on 97 % of the days of KTD-Fin; else it asks for weights
-above 1 or writes past its token limit. It mostly repeats targets that are met, which is no trade.
-On StockBench half of its days end without a valid
-answer, mostly because it wants to spend all of its cash on each of several stocks, and the rest without an
-order. Four of five of its QuantCode programs compile, one in twenty runs, none solves its task; half of its
-SysTradeBench submissions are valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives
-no valid answer on any day of KTD-Fin and StockBench; one of its programs runs, and none trades.
+**Summary.** Qwen2.5-Coder-1.5B answers in the right form on 97 % of the days of KTD-Fin. Otherwise it asks for
+weights above 1 or exceeds its token limit. It mostly repeats targets that are already met, without a trade.
+On StockBench half of its days have no valid answer, mostly because it tries to spend all of its cash on each of
+several stocks. The other days have no order. Four of five of its QuantCode programs compile, one in twenty runs, and
+none solves its task. Half of its SysTradeBench submissions are valid, and none passes the scenarios. SmolLM2, with 135
+million parameters, gives no valid answer on any day of KTD-Fin and StockBench. One of its programs runs, and none
+trades.
 
-**What a failure is.** Questions show the form of an answer with open places, and no rule depends on how long a
-name is: days without a valid answer can be compared between masks.
+**Failures.** Questions show the form of an answer with placeholders, and no rule depends on the length of a name.
+Days without a valid answer can therefore be compared between masks.
 
-**What models of this size can show.** That the prompts can be followed, how tokens are spent, and what a
-failure profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A
-dash is a number that could not be computed.
+**Conclusions from models of this size.** The prompts can be followed, and the page shows token use and kinds of
+failures. The models cannot show trading skill, because the windows are short and the intervals wide. A dash is a
+number that could not be computed.
 
-**On other Python versions.** The models were asked on Python 3.12; every recording replays on Python 3.11. Three
-programs saw another error message there; their later answers stand. Recordings of programs are refused under
-versions other than those they name.
+**Other Python versions.** The models ran on Python 3.12. Every recording replays on Python 3.11. Three programs got a
+different error message there, but their later answers are unchanged. Recordings of programs are refused under versions
+that differ from the recorded ones.
 
-**What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
-not ship.
+**Missing data.** The mask probe is stored as numbers, without answers, because its questions show real prices that we
+cannot ship.
 """
 
 
@@ -225,8 +225,8 @@ def arena(opened: OpenRecording) -> str:
     )
     if unranked:
         text += (
-            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept what it held "
-            "before, and such a return says nothing about the model."
+            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept its earlier "
+            "position, so its return does not measure the model."
         )
     return text
 
@@ -270,16 +270,17 @@ def beside(folders: Sequence[Path]) -> list[str]:
     ]
     first = _range(one["first"]["value"] for each in audits.values() for one in each)
     return [
-        "## What they remember of real prices",
-        "Recall cannot be told (Qwen2.5-Coder of skfolio-sp500: none shown), so alike are answers: "
+        "## Recall of real prices",
+        "Recall cannot be told (Qwen2.5-Coder on skfolio-sp500: none shown), because the answers are too "
+        "similar: "
         f"Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close and no level; "
         f"the truth is likeliest of five in {first} %. `tradeassay memory recall -m "
         "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --recordings "
         "recorded/smollm2 --replay`",
         f"## The mask probe ({reports[0]['benchmark']})",
         f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
-        "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
-        "know the real prices.",
+        "hides nothing and checks that the model understands the question. `levels`, `grid` and `match` are programs "
+        "that know the real prices.",
         table(
             ("attacker", *masks),
             [(name, *(found[name, mask] for mask in masks)) for name in attackers],

@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "statements.
 HEAD = """# Statements
 
 Every number about an account is a statement with one of these quantities: `result.agents[0].statement("alpha")`, or
-`statements` in the JSON. Beside its claim, value and interval it has the benchmark (`versus`), the years (`horizon`),
+`statements` in the JSON. Besides its claim, value and interval it has the benchmark (`versus`), the years (`horizon`),
 the `tries`, its `assumptions`, and its `bearing` on skill. A value that could not be scored is null, with a `reason`.
 `scripts/statements_page.py` writes this page.
 

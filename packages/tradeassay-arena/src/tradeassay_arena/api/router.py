@@ -344,14 +344,12 @@ def router(
 
     @_route(made, "/me", (RegisteredAgent, "Who you are."), 401, 429)
     async def me(request: Request) -> RegisteredAgent:
-        """Say whose token this is."""
+        """Return the agent of this token."""
         return await gate.agent(request)
 
     @_route(made, "/me/status", (AgentStatus, "How you stand."), 401, 429)
     async def status(request: Request) -> AgentStatus:
-        """Say how the owner of this token stands, also before it was approved and after it was
-        revoked.
-        """
+        """Return the status of this token's owner, even before approval or after revocation."""
         found = await run_in_threadpool(api.status, bearer(request))
         if found is None:
             await gate.stranger(request)
@@ -360,13 +358,13 @@ def router(
 
     @_route(made, "/me/decisions", (Decisions, "Your decisions."), 401, 422, 429)
     async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Decisions:
-        """Return your own decisions, settled or not, and nobody else's."""
+        """Return your own decisions, settled or not."""
         agent = await gate.agent(request)
         return Decisions(items=await run_in_threadpool(api.decisions, agent, limit))
 
     @_route(made, "/me/rewards", (Rewards, "Your reward log."), 401, 422, 429)
     async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Rewards:
-        """Return your own lines of the reward log; empty in seasons without that rule."""
+        """Return your own lines of the reward log. The log is empty in seasons without that rule."""
         agent = await gate.agent(request)
         return Rewards(items=await run_in_threadpool(api.rewards, agent, after))
 
@@ -376,9 +374,7 @@ def router(
 
     @_route(made, "/me/packet", waits, 401, 422, 429, parameters=asks)
     async def packet(request: Request) -> Notification | None:
-        """Return what you may know for the decision that waits for you, after up to ``wait``
-        seconds.
-        """
+        """Return the packet of the decision that is waiting for you, after up to ``wait`` seconds."""
         text = request.query_params.get("wait", "0")
         try:
             wait = float(text)
@@ -396,7 +392,7 @@ def router(
 
     @_route(made, "/me/choice", (Accepted, "Taken."), *refused, takes=Offer, parameters=named)
     async def choice(request: Request) -> Accepted:
-        """Decide. A request with a key that was seen before is refused."""
+        """Submit a decision. A repeated key is rejected."""
         agent = await gate.agent(request)
         offer = await read_json(request, Offer, gate.limits.body)
         await gate.requests.submit(agent, request.headers.get("idempotency-key", ""), offer)
@@ -407,8 +403,8 @@ def router(
 
         @_route(made, "/applications", waits_too, 413, 415, 422, 429, takes=Application)
         async def application(request: Request) -> NewToken:
-            """Apply for an entry. The token is valid once the operator has approved; ``/me/status``
-            says whether.
+            """Apply for an entry. The token becomes valid when the operator approves; see
+            ``/me/status``.
             """
             await gate.stranger(request)
             asked = await read_json(request, Application, gate.limits.body)
@@ -420,7 +416,7 @@ def router(
 
         @_route(made, "", (NewToken, "Registered."), 403, 413, 415, 422, 429, takes=Registration)
         async def register(request: Request) -> NewToken:
-            """Register an entry that decides outside (the operator's token is needed)."""
+            """Register an entry that decides outside. Requires the operator's key."""
             if await run_in_threadpool(api.key_owner, "operator", bearer(request)) is None:
                 await gate.stranger(request)
                 raise Rejected(403, "only the operator registers")
@@ -447,7 +443,7 @@ def judging(api: AgentApi) -> APIRouter:
 
     @_route(made, "/seasons/{season}/items/{item}/reviews", judged, *refused, takes=ExpertVerdict)
     async def judge(request: Request, season: _Name, item: _Name) -> ItemReview:
-        """Confirm or reject an item; a second verdict of the same expert replaces the first."""
+        """Confirm or reject an item. A second verdict of the same expert replaces the first."""
         sent = await read_json(request, ExpertVerdict, 8192)
         expert = await run_in_threadpool(api.key_owner, "expert", sent.key)
         if expert is None:

@@ -174,7 +174,7 @@ class Runner:
                 error = error.exceptions[0]
             if founded or not isinstance(
                 error, UserError
-            ):  # the id belongs to another spec, whose season this is not
+            ):  # the id belongs to a season with another spec
                 ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SeasonCapped)
                 self.health.ends("stopped" if ended else "stalled", self.store)
             if error is found:

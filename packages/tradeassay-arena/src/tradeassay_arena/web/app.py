@@ -135,7 +135,7 @@ def create_app(arena: Arena) -> FastAPI:
 
     @app.get("/health", include_in_schema=False)
     async def health(request: Request) -> Response:
-        """Say how the arena is, for people; ``/healthz`` says it to programs."""
+        """Show the arena's health as a page. Programs use ``/healthz``."""
         store = arena.api.store
         found = await run_in_threadpool(arena_health, store, arena.own())
         books = await run_in_threadpool(season_books, store) if found.database == "ok" else ()

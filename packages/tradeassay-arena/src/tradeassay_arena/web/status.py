@@ -117,7 +117,7 @@ def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
         "/healthz", responses={503: {"description": "Something is stalled; the body says what."}}
     )
     async def healthz() -> Response:
-        """Say whether the arena is well; 503 when it is not."""
+        """Return the health of the arena, with status 503 if a worker is stalled."""
         found = await run_in_threadpool(arena_health, store, own())
         headers = {"cache-control": "no-store"}
         return Response(
@@ -128,7 +128,7 @@ def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
         "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
     )
     async def metrics() -> Response:
-        """Give the figures in the form that Prometheus reads."""
+        """Return the figures in Prometheus' format."""
         text = await run_in_threadpool(lambda: "\n".join(_metrics(store, own())) + "\n")
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
