@@ -282,7 +282,7 @@ def test_a_primed_stream_goes_on_as_a_fed_one(seed, first, more, holes):
 
 
 def test_only_a_fresh_stream_can_be_primed():
-    for rows, taken, said in ((256, 0, "256 sessions"), (3, 1, "has taken 1")):
+    for rows, taken, said in ((256, 0, "256 sessions"), (3, 1, "already has 1")):
         with pytest.raises(UserError, match=said):
             stream = fed(np.ones((taken, 5, 1)))
             stream.prime(np.ones((rows, 1)), np.ones((rows, 1)), np.ones((factors.RECENT, 5, 1)))
