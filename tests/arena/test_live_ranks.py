@@ -132,7 +132,9 @@ def test_a_live_seasons_site_has_no_ranks_and_says_why(live_db, tmp_path, tell):
     assert set(re.findall(r'<td class="num rank">([^<]*)<', first)) == {"–"}
     for page in (first, (home / "assets" / "AHVQ" / "index.html").read_text()):
         (caption,) = re.findall("<caption>(Settled live sessions .*?)</caption>", page)
-        assert "anks are resampled" not in caption and "on each asset. A live season shows" in caption
+        assert (
+            "anks are resampled" not in caption and "on each asset. A live season shows" in caption
+        )
     other = (tmp_path / "zh" / "seasons" / "today" / "index.html").read_text()
     assert re.search(f"{NO_RANKS_ZH}[^<]*。</caption>", other) and "联合重抽样" not in other
 

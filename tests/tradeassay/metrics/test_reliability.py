@@ -27,7 +27,7 @@ def test_all_of_k_is_counted_without_putting_back():
     assert [pass_all(once, k).value for k in (1, 2, 3, 4)] == pytest.approx([0.75, 0.5, 0.25, 0.0])
     both = [*once, [True, False, True, False]]
     assert pass_all(both, 2, units=2).value == pytest.approx((3 / 6 + 1 / 6) / 2)
-    assert pass_all(once, 5).value is None and "5 times" in str(pass_all(once, 5).reason)
+    assert pass_all(once, 5).value is None and "5 plays" in str(pass_all(once, 5).reason)
     # The interval is Wilson's.
     low, high = wilson_interval(3, 4, 0.95)
     alone = pass_all([[True, True, True, False]], 2)
