@@ -248,11 +248,11 @@ def test_the_error_of_a_mean_by_hand():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"models": ()}, "no factor model was named"),
+        ({"models": ()}, "no factor model is given"),
         ({"models": ("lgbm",)}, "unknown factor model 'lgbm'"),
         ({"valid": Span("2021-06-01", "2021-07-01")}, "starts before"),
         ({"test": Span("2022-03-01", "2022-07-01")}, "starts before"),
-        ({"horizon": 0}, "do not make an outcome"),
+        ({"horizon": 0}, "no outcome can be computed"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused(changes, complaint):
@@ -268,7 +268,7 @@ def test_windows_are_read_and_a_universe_that_is_given_is_never_replaced(planted
     for wrong in ("2021-01-04", "..2021-01-04", "2021-06-30..2021-01-04"):
         with pytest.raises(UserError):
             parse_span(wrong)
-    with pytest.raises(UserError, match="gives samples"):  # there are no factors yet
+    with pytest.raises(UserError, match="there are no samples"):  # there are no factors yet
         make_samples(planted.snapshot, "IDX", range(3, 12), window=5, horizon=2)
     for given, taken in ((None, "IDX"), ("all", "all"), ("", "")):
         assert (

@@ -610,7 +610,7 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, served):
         (scoring(lambda prompt, k, word: -1.0 if k % 2 else None), "leaves tokens out"),
         (
             lambda prompt: {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}},
-            "scores what it writes",
+            "its own output",
         ),
     ],
 )
@@ -624,7 +624,7 @@ def test_bad_input_is_one_line(tmp_path):
     record = tmp_path / "recall.json"
     record.write_text("{}")
     for command, words in (
-        (["memory", "recall", "-m", "scripted/sensible"], "nothing is named to ask about"),
+        (["memory", "recall", "-m", "scripted/sensible"], "neither a data set nor a run is given"),
         (["memory", "recall", "--dataset", "synthetic/us:7"], "no model is named"),
         (["memory", "counterfactual", "nothing"], "no recorded run"),
         (

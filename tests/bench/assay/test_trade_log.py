@@ -102,7 +102,7 @@ def test_refused_prices_are_mended_by_an_import(tmp_path):
     with pytest.raises(DataRefused, match="bar on a holiday") as refused:
         assay(OwnAccount(returns=str(write(tmp_path / "log.csv", *LOG)), prices=str(file)), QUICK)
     assert refused.value.hint.startswith(
-        f"mend or accept them (tradeassay data import {file} --name NAME says how)"
+        f"fix or accept them (tradeassay data import {file} --name NAME explains how)"
     )
     assert "=True" not in str(refused.value)
 
@@ -208,7 +208,7 @@ def test_a_list_of_decisions(home, tmp_path):
     assert taken.account_return == pytest.approx(
         bars["open"][16, at] / bars["open"][11, at] - 1, abs=1e-9
     )
-    with pytest.raises(UserError, match="does not say what was traded"):
+    with pytest.raises(UserError, match="has no column of the names traded"):
         assay(OwnAccount(returns=str(path), dataset="tiny-us", home=str(home)), QUICK)
     with pytest.raises(UserError, match="has no prices"):
         assay(OwnAccount(returns=str(path)), QUICK)

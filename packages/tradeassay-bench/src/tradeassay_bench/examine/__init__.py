@@ -1,8 +1,8 @@
-"""The examination of recorded results: what a return is made of.
+"""Examine recorded results and explain the sources of a return.
 
-It joins runs with attribution, luck, leak tests, memory and the verdict. ``assay`` does all of it,
-``attribute_run`` takes returns apart into market, style, selection and trading. Names are imported
-on first use, because some of them are heavy.
+The package combines runs with attribution, luck baselines, leak tests, memory studies and the
+verdict. ``assay`` runs the whole examination. ``attribute_run`` splits returns into market, style,
+selection and trading. Names are imported on first use because some modules are slow to load.
 """
 
 from __future__ import annotations

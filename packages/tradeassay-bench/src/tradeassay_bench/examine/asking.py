@@ -1,4 +1,4 @@
-"""Ask models for a study: under one budget, with recorded answers, or by replay."""
+"""Query models for a study under one budget. Answers are recorded, or replayed from a recording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AskOne = Callable[[Asked[AskModel]], Awaitable[ModelReply]]
 
 
 class Asker:
-    """Asks models as an :class:`Asking` says, all of them under one budget."""
+    """Query models with the options of an :class:`Asking`, all under one budget."""
 
     def __init__(self, asking: Asking | None, home: Path | None) -> None:
         asking = asking_of(asking)
@@ -37,7 +37,7 @@ class Asker:
 
     @property
     def usd(self) -> float | None:
-        """The dollars that this study has spent; None if a price is unknown."""
+        """Return the dollars that this study has spent; None if a price is unknown."""
         if self.asking.replay:
             return 0.0
         if self.budget.unpriced_calls:
@@ -45,8 +45,11 @@ class Asker:
         return self.budget.spent_usd - self._spent_before
 
     def check(self, model: str) -> None:
-        """Raise :class:`UserError` for a model that cannot be asked, or a cap on a model without a
-        known price."""
+        """Check that a model can be queried.
+
+        Raises :class:`UserError` if the model is unavailable, or if a dollar cap is set for a model
+        whose price is unknown.
+        """
         refuse_bad_names(
             [model], self.asking, None if self.access.home is None else str(self.access.home)
         )
@@ -68,7 +71,8 @@ class Asker:
             async def ask(asked: Asked[AskModel]) -> ModelReply:
                 reply = await model.ask(*asked)
                 if reply.error_kind in UNAVAILABLE:
-                    # A share of refusals, or of right answers, would be about the line, not about the model.
+                    # A rate of refusals or of correct answers would describe the connection, not
+                    # the model.
                     raise asking.unanswered(name, reply)
                 return reply
 

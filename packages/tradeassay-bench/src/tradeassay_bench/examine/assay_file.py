@@ -1,8 +1,9 @@
-"""The file ``assay.json`` beside a run's scores: write it, read it, and make it again to check it.
+"""Write, read and verify the file ``assay.json`` next to a run's scores.
 
-Two facts in it follow from no run. One is the number of tries in the run's folder when the assay
-was made, because runs come and go. The other is the result of a leak test, which is not repeated.
-The assay is made again with both as recorded, so that every other number still has to follow.
+Two facts in the file cannot be derived from the run. The first is the number of tries in the run's
+folder at the time of the assay, because runs are added and removed. The second is the result of a
+leak test, which is not repeated. Verification recomputes the assay with both facts as recorded.
+Every other number must be reproduced.
 """
 
 from __future__ import annotations
@@ -41,12 +42,14 @@ RECALL_STATED = "models are not asked again what they remember: it is as stated 
 
 
 class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of ``assay.json``: the assay, the hash of its scores, and the records of what
-    models were asked about their memory."""
+    """The content of ``assay.json``.
+
+    It contains the assay, the hash of its scores, and the records of the memory studies of its
+    models.
+    """
 
     scores_sha256: str
-    """The hash of the file of scores when the assay was made. ``report`` shows no assay of other
-    scores.
+    """The hash of the scores file at the time of the assay.
 
     Verification notes a different hash and does not count it as a contradiction. Scores that were
     written again elsewhere may differ in their last digits, and every number of the assay is
@@ -57,8 +60,10 @@ class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> Path:
-    """Write the assay of a whole run into its folder, where pages and sites find it. Return the
-    file."""
+    """Write the assay of a whole run into the run's folder and return the file's path.
+
+    Pages and sites read the assay from there.
+    """
     path = run.folder / "assay.json"
     records = tuple(msgspec.Raw(canonical_json(record)) for record in memory)
     content = canonical_json(
@@ -69,10 +74,10 @@ def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> 
 
 
 def recorded_assay(run: Run) -> Assay | None:
-    """Return a run's recorded assay after making it again; None if it does not come out the same.
+    """Return a run's recorded assay if recomputing it reproduces it, else None.
 
-    Leak tests, records of memory and the number of tries in the folder are taken as recorded.
-    Nobody can make them again here, and ``verify`` reports them.
+    Leak tests, memory records and the number of tries in the folder are taken as recorded. They
+    cannot be recomputed here, and ``verify`` reports them.
     """
     path = run.folder / "assay.json"
     if not path.is_file():
@@ -89,7 +94,7 @@ def recorded_assay(run: Run) -> Assay | None:
 
 
 def stated_in(assay: Assay) -> tuple[str, ...]:
-    """Return the parts of an assay that only its maker can state: leak tests and records of memory."""
+    """Return the parts of an assay that cannot be recomputed: leak tests and memory records."""
     stated = []
     if any(agent.leaks.tested for agent in assay.agents):
         stated.append(LEAKS_STATED)
@@ -99,7 +104,7 @@ def stated_in(assay: Assay) -> tuple[str, ...]:
 
 
 def brought_assay(run: Run) -> Assay | None:
-    """Return the assay in a run's folder, whoever made it, if it is about the run's scores."""
+    """Return the assay in a run's folder if its hash matches the run's scores, whoever made it."""
     path = run.folder / "assay.json"
     if not path.is_file():
         return None
@@ -112,12 +117,11 @@ def brought_assay(run: Run) -> Assay | None:
 
 
 def check_assay(run: Run, report: VerifyReport) -> VerifyReport:
-    """Make the assay beside a run again, with its own configuration, and add the claim to
-    ``report``.
+    """Recompute the assay of a run with its recorded configuration and add the claim to ``report``.
 
-    Tries and leak tests are taken as recorded. A different number of tries in the folder is noted,
-    and an assay that rests on a leak test cannot be checked as a whole. Neither excuses any other
-    number. Missing data or rules of a venue are no contradiction.
+    Tries and leak tests are taken as recorded. A different number of tries in the folder is noted.
+    An assay that uses a leak test cannot be checked as a whole. Neither case excuses a difference
+    in any other number. Missing data or missing venue rules are not a contradiction.
     """
     content = (run.folder / "assay.json").read_bytes()
     unsure = any(
@@ -140,10 +144,10 @@ def check_assay(run: Run, report: VerifyReport) -> VerifyReport:
 
 @dataclass(kw_only=True)
 class _MadeAgain:
-    """The result of making an assay again.
+    """The result of recomputing an assay.
 
-    ``changed`` are the differences. It also has the results of its records of memory and the
-    statements that nobody can make again. ``kept`` is None if the file cannot be read.
+    ``changed`` lists the differences. The other fields contain the results of the memory records
+    and the statements that cannot be recomputed. ``kept`` is None if the file cannot be read.
     """
 
     kept: RecordedAssay | None = None
@@ -155,7 +159,7 @@ class _MadeAgain:
 
 
 def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain:
-    """Make a recorded assay again with its recorded outside facts, and compare."""
+    """Recompute a recorded assay with its recorded outside facts, and compare the two."""
     from tradeassay_bench.examine.memory.records import check_record, parse_record
 
     result = _MadeAgain()
@@ -191,7 +195,7 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             result.memory.append(claim)
             result.notes += record_notes
     except (TradeassayError, ValueError, *UNDECODABLE) as error:
-        result.changed = f"it cannot be made again: {error}"
+        result.changed = f"the assay cannot be recomputed: {error}"
     return result
 
 
@@ -211,9 +215,9 @@ def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
 
 
 def _impossible_tries(kept: Assay) -> Iterator[str]:
-    """Yield numbers of tries that no folder can have held.
+    """Yield descriptions of recorded numbers of tries that are impossible.
 
-    Tries are whole numbers, correlated ones count once, and accounts over the same sessions have
+    Tries are whole numbers. Correlated tries count once. Accounts over the same sessions must have
     the same number.
     """
     seen: dict[tuple[object, ...], tuple[str, int, float]] = {}
@@ -224,7 +228,7 @@ def _impossible_tries(kept: Assay) -> Iterator[str]:
         if tries < 0 or not 0 <= effective <= tries or not effective.is_integer():
             yield f"{agent.agent} has {tries} other tries in its folder, which count as {effective:g}"
         if tries and not kept.config.folder:
-            yield f"{agent.agent} has {tries} other tries in its folder, which was not to be looked at"
+            yield f"{agent.agent} has {tries} other tries in its folder, although the folder was not searched"
         window = agent.dataset, agent.first, agent.last, agent.sessions
         name, *counts = seen.setdefault(window, (agent.agent, tries, effective))
         if counts != [tries, effective]:
@@ -232,10 +236,10 @@ def _impossible_tries(kept: Assay) -> Iterator[str]:
 
 
 def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
-    """Yield statements that no leak test of a run can have made.
+    """Yield descriptions of recorded leak results that no leak test of the run can produce.
 
-    A leak test states what it found, or what it excludes, or nothing. It excludes no more than the
-    sessions of the run's longest episode allow.
+    A leak test states a leak, an upper bound on leaks, or nothing. Its bound cannot be smaller than
+    the sessions of the run's longest episode allow.
     """
     most = max((len(run.series(episode.key).sessions) for episode in run.episodes), default=0) + 1
     for agent in kept.agents:
@@ -256,11 +260,14 @@ def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
                 not leaks.sentence or leaks.sentence.endswith(NO_ANSWER)
             )
         if not possible:
-            yield f"{agent.agent}'s leak test says what none says: {leaks.sentence!r:.60}"
+            yield f"{agent.agent}'s leak test has a sentence that no leak test writes: {leaks.sentence!r:.60}"
 
 
 def _sessions_behind(bound: float) -> int:
-    """Return how many sessions exclude leaks on more than ``bound`` of days; 0 if no number does."""
+    """Return how many sessions exclude leaks on more than ``bound`` of the days.
+
+    Returns 0 if no number of sessions does.
+    """
     if not 0.0 < bound < 1.0:
         return 0
     sessions = round(math.log(0.05) / math.log1p(-bound))
@@ -268,7 +275,7 @@ def _sessions_behind(bound: float) -> int:
 
 
 def _tries_missing(run: Run, kept: Assay) -> str:
-    """Return how many tries of the folder an assay does not allow for; empty if it allows for all."""
+    """Return a note on tries of the folder that an assay does not allow for; empty if none."""
     if not kept.config.folder:
         return ""
     for agent in kept.agents:
@@ -282,7 +289,7 @@ def _tries_missing(run: Run, kept: Assay) -> str:
 
 
 def _sessions(run: Run, agent: AgentAssay) -> tuple[str, ...]:
-    """Return the sessions on which an agent was judged."""
+    """Return the sessions that an agent's verdict covers."""
     row = next(
         row
         for row in run.scores.agents

@@ -1,7 +1,7 @@
 """Attribute an account's return to market, style, selection and trading, which sum to it exactly.
 
-A recorded account is replayed from its journal session by session (:func:`account_days`): its
-starting weights and the uses of its trading money.
+:func:`account_days` replays a recorded account from its journal, session by session. The replay
+yields the starting weights and the components of trading.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ _BY_SESSION = ("total", "common", "tilt", "selection", "uncovered", "trading", "
 class Account:
     """The account to attribute: T sessions of starting ``weights`` (T, N) and ``returns`` (T,).
 
-    ``returns`` None means Σ w r. ``parts`` are the known parts of trading; the remainder goes under
-    ``rest``. ``failure`` says why the account has no result. ``year`` is the number of sessions in
-    a year. Without ``intervals`` parts have values alone and no preferences, which is enough for
-    daily parts.
+    If ``returns`` is None, the returns are Σ w r. ``parts`` are the known parts of trading. The
+    remainder is listed under ``rest``. ``failure`` is the reason why the account has no result.
+    ``year`` is the number of sessions per year. Without ``intervals`` the parts have values only,
+    and preferences are omitted. Daily parts need nothing more.
     """
 
     source: str
@@ -91,7 +91,10 @@ class Account:
 
 
 def build(inputs: MarketInputs, account: Account) -> tuple[Attribution, DailyParts]:
-    """Attribute an account. ``inputs`` and the account have the same sessions."""
+    """Return the attribution of an account and its daily parts.
+
+    ``inputs`` and ``account`` must cover the same sessions.
+    """
     corrected = account.convention == "corrected"
     baskets = inputs.baskets
     daily = decompose(
@@ -142,9 +145,9 @@ def as_record(
     daily: DailyParts,
     trading: Mapping[str, Floats] | None = None,
 ) -> Attribution:
-    """Return daily parts with their totals, intervals and notes as a record.
+    """Return the record of an attribution: daily parts with totals, intervals and notes.
 
-    ``trading`` are its parts if holdings are known, else None.
+    ``trading`` contains the parts of trading if holdings are known, else it is None.
     """
     held, trading, bootstrap = trading is not None, trading or {}, account.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
@@ -286,16 +289,18 @@ def _brinson_by(
 
 
 COSTS = ("fees", "slippage", "financing")
-"""The parts of trading that the journal states. ``fills`` is the remainder: trades inside the day
-against its close, orders filled away from the close, fractions paid out, holdings without a price.
+"""The parts of trading that the journal states.
+
+``fills`` is the remainder: intraday trades measured against the close, orders filled at a price
+different from the close, cash paid for fractional shares, and holdings without a price.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AccountDays:
-    """T sessions up to the first that began with nothing.
+    """An account's T sessions, up to the first session that began with a value of zero or less.
 
-    ``nav`` (T + 1,) starts with the initial value. ``weights`` (T, N) are shares of the value
+    ``nav`` (T + 1,) begins with the initial value. ``weights`` (T, N) are shares of the value
     before a session. ``costs`` are fractions of the value before the session. ``ruined`` is the
     session that ended at zero or below.
     """
@@ -308,16 +313,17 @@ class AccountDays:
 
     @property
     def returns(self) -> Floats:
-        """The account's return of each session."""
+        """Return the account's return in each session."""
         gained: Floats = self.nav[1:] / self.nav[:-1] - 1.0
         return gained
 
 
 def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> AccountDays:
-    """Replay a journal. ``symbols`` are the columns.
+    """Replay a journal and return the account's days. ``symbols`` names the columns.
 
-    Raises :class:`RunError` for a holding in none of the columns, and
-    :class:`~tradeassay_bench.core.errors.LedgerError` if the journal breaks an accounting identity.
+    Raises :class:`RunError` for a holding that has no column, and
+    :class:`~tradeassay_bench.core.errors.LedgerError` if the journal violates an accounting
+    identity.
     """
     place = {symbol: column for column, symbol in enumerate(symbols)}
     sessions: list[str] = []
@@ -331,7 +337,7 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> Acc
         before, value = nav[-1], ledger.nav()
         sessions.append(record.session)
         nav.append(value)
-        weights.append(held)  # a session starts with what the one before it left
+        weights.append(held)  # a session starts with the holdings at the end of the previous one
         money = dict.fromkeys(COSTS, 0.0)
         for event in (*record.opening, *record.events):
             if isinstance(event, Filled):
@@ -363,8 +369,10 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> Acc
 
 
 class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one setting, by its name on pages: its linked parts over seeds, and its exposure
-    preferences over all invested days."""
+    """The attribution of one agent in one setting, under the agent's name on pages.
+
+    It has the linked parts over seeds, and the exposure preferences over all invested days.
+    """
 
     setting: str = msgspec.field(name="cell")
     agent: str
@@ -376,8 +384,10 @@ class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """All episodes of a run attributed, agents summed up, and models' tilts against baselines, by
-    setting."""
+    """The attributions of all episodes of a run, with summaries by agent.
+
+    ``agreement`` compares the models' preferences with the baselines' preferences, by setting.
+    """
 
     episodes: dict[str, Attribution]
     agents: tuple[AgentAttribution, ...]
@@ -391,13 +401,14 @@ def attribute_episode(
     convention: Convention | None = None,
     bootstrap: BootstrapConfig | None = None,
 ) -> Attribution:
-    """Attribute one episode. Reads its journal and the hashed data it was played on, and nothing
-    else.
+    """Return the attribution of one episode, from its journal and the hashed data of the run.
 
-    ``convention`` defaults to the run's. ``corrected`` has four parts of the account's own return,
-    ``paper`` has three parts of its starting weights held from mark to mark. ``bootstrap`` defaults
-    to the run's. Raises :class:`~tradeassay_bench.core.errors.RunError` if the episode has not ended or
-    its data has changed.
+    ``convention`` defaults to the run's. ``corrected`` splits the account's return into four parts.
+    ``paper`` splits the return of the starting weights, held from mark to mark, into three parts.
+    ``bootstrap`` defaults to the run's.
+
+    Raises :class:`~tradeassay_bench.core.errors.RunError` if the episode has not ended or its data
+    has changed.
     """
     return _episode(run, run.episode(key), convention, bootstrap)[0]
 
@@ -410,10 +421,12 @@ def attribute_run(
     spread: Spread = HERE,
     intervals: bool = True,
 ) -> RunAttribution:
-    """Attribute every episode of a run and sum up its agents. ``spread`` distributes the episodes.
+    """Attribute every episode of a run and summarise its agents.
 
-    Without ``intervals`` parts have values alone; agents' preferences always have intervals. The
-    preferences of models are compared with those of every agent that is no language model.
+    ``spread`` distributes the episodes.
+
+    Without ``intervals`` the parts have values only. The agents' preferences always have intervals.
+    The preferences of models are compared with those of all agents that are not language models.
     """
     attributions: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
@@ -460,10 +473,10 @@ def attribute_run(
 
 
 def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
-    """Return the greatest distance of any sum of parts from its total, daily and over the window.
+    """Return the largest difference between a sum of parts and its total.
 
-    Brinson parts are included. Raises :class:`LedgerError` above ``tolerance``: parts that do not
-    add up explain nothing.
+    Daily parts, parts over the window and Brinson parts are included. Raises :class:`LedgerError`
+    above ``tolerance``, because parts that do not sum to the total explain nothing.
     """
     if isinstance(what, RunAttribution):
         return max(
@@ -518,11 +531,11 @@ def _episode(
     bootstrap: BootstrapConfig | None,
     intervals: bool = True,
 ) -> tuple[Attribution, DailyParts]:
-    """Attribute one episode of a run."""
+    """Return the attribution of one episode and its daily parts."""
     failure = run.series(episode.key).failure
     benchmark = run.manifest.benchmark(episode)
     convention = convention or run.manifest.convention
-    # A paper's tables have the nine factors and no others.
+    # A paper's tables have exactly the nine factors.
     query = MarketQuery.of(benchmark.market, beside=convention != "paper")
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols)

@@ -1,10 +1,9 @@
-"""Factor-model baselines: the eighteen of KTD-Fin, trained on nine factors, stored, compared with
-chance.
+"""Train the eighteen factor-model baselines of KTD-Fin and compare them with chance.
 
-Samples come out of a snapshot through as-of views and are made once per length of window. Every
-model is trained on them, and everything is kept by content hash. A trained baseline trades as the
-agent ``factor-model`` with its key. The same model trained on shuffled outcomes shows whether it
-knows anything.
+The models use nine factors. Samples are read from a snapshot through as-of views, once per window
+length, and every model is trained on them. Results are stored by content hash. A trained baseline
+trades as the agent ``factor-model`` with its key. The same model trained on shuffled outcomes shows
+whether the baseline learned anything.
 """
 
 from __future__ import annotations
@@ -59,8 +58,10 @@ Device = Literal["auto", "cpu", "gpu"]
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A first and a last ISO day, both included. Raises :class:`UserError` if it ends before it
-    starts."""
+    """A window from a first to a last ISO day, both included.
+
+    Raises :class:`UserError` if it ends before it starts.
+    """
 
     first: str
     last: str
@@ -88,12 +89,14 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     A sample of session t has factors up to the close of t - 1. Its outcome is the return from the
     open of t to the open ``horizon`` sessions later. A sample belongs to a window if its outcome is
-    known ``purge`` sessions before the window ends, so that nothing of the next window is in it.
+    known ``purge`` sessions before the window ends. This keeps the data of the next window out of
+    it.
 
-    ``valid`` decides when training stops, ``test`` only measures. ``test`` None goes from the day
-    after ``valid`` to the end of the data. ``universe`` None is the index IDX if the data has it,
-    else everything listed. ``device`` "auto" takes a GPU if there is one; scores are always
-    computed on the CPU. ``shuffled`` trains on outcomes that are shuffled among the day's names.
+    ``valid`` decides when training stops. ``test`` is only measured. If ``test`` is None, it runs
+    from the day after ``valid`` to the end of the data. If ``universe`` is None, it is the index
+    IDX if the data has it, else all listed names. ``device`` "auto" uses a GPU if one is available.
+    Scores are always computed on the CPU. ``shuffled`` trains on outcomes that are shuffled among
+    the names of a day.
 
     Raises :class:`UserError` for an unknown model or windows that overlap.
     """
@@ -114,7 +117,7 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise UserError("no factor model was named", hint="e.g. lightgbm,linear, or all")
+            raise UserError("no factor model is given", hint="e.g. lightgbm,linear, or all")
         for name in self.models:
             factor_model(name)
         spans = [
@@ -131,19 +134,19 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.horizon < 1 or self.purge < 0:
             hint = "horizon >= 1, purge >= 0"
             raise UserError(
-                f"horizon {self.horizon} and purge {self.purge} do not make an outcome", hint=hint
+                f"no outcome can be computed with horizon {self.horizon} and purge {self.purge}",
+                hint=hint,
             )
 
 
 def make_samples(
     snapshot: Snapshot, universe: str, rows: range, *, window: int, horizon: int, purge: int = 0
 ) -> Samples:
-    """Return the samples of the sessions in ``rows`` whose outcome is known ``purge`` sessions
-    before the last.
+    """Return the samples of the sessions in ``rows`` with a known outcome.
 
-    Everything is read from the view at the close of the last of these sessions. The names that
-    could be bought on a day are read from the view before its open. Raises :class:`UserError` if no
-    sample remains.
+    The outcome must be known ``purge`` sessions before the last session. All data is read from the
+    view at the close of the last of these sessions. The names that could be bought on a day are
+    read from the view before its open. Raises :class:`UserError` if no sample remains.
     """
     view = snapshot.at(rows[-1], "close")
     factors = factor_history(view)
@@ -157,12 +160,12 @@ def make_samples(
         with np.errstate(all="ignore"):
             earned = opens[row + horizon, columns] / opens[row, columns] - 1.0
         kept = known & before.tradable()[columns] & np.isfinite(earned)
-        if np.count_nonzero(kept) >= 5:  # fewer names are no cross-section
+        if np.count_nonzero(kept) >= 5:  # too few names for a cross-section
             found.append((snapshot.sessions[row], columns[kept], matrix[kept], earned[kept]))
     if not found:
         raise UserError(
-            f"no session from {snapshot.sessions[rows[0]]} to {snapshot.sessions[rows[-1]]} gives samples",
-            hint="start a year after the data does, or take a longer window",
+            f"there are no samples from {snapshot.sessions[rows[0]]} to {snapshot.sessions[rows[-1]]}",
+            hint="start a year after the first session of the data, or use a longer window",
         )
     return Samples(
         days=np.concatenate([np.full(len(columns), day) for day, columns, _, _ in found]),
@@ -174,7 +177,10 @@ def make_samples(
 
 
 def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
-    """Return the score of every sample, in batches. The score of a name depends on no other name."""
+    """Return the score of every sample, computed in batches.
+
+    The score of a name does not depend on the other names.
+    """
     return np.concatenate(
         [fitted.scores(samples.features[k : k + 4096]) for k in range(0, len(samples), 4096)]
     )
@@ -190,16 +196,20 @@ def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
 
 
 def mean_rank_ic(daily: Floats, horizon: int) -> RankIC:
-    """Return the mean and its error. Outcomes of ``horizon`` sessions overlap, which Newey-West
-    allows for."""
+    """Return the mean rank correlation with its standard error.
+
+    Outcomes of ``horizon`` sessions overlap. The Newey-West error allows for that.
+    """
     return RankIC(
         mean=float(daily.mean()), error=newey_west(daily, horizon - 1), days=int(daily.size)
     )
 
 
 def newey_west(series: Floats, lags: int) -> float | None:
-    """Return the standard error of a mean with ``lags`` autocovariances; None for fewer than two
-    values."""
+    """Return the standard error of a mean with ``lags`` autocovariances.
+
+    Returns None for fewer than two values.
+    """
     n = series.size
     if n < 2:
         return None
@@ -211,7 +221,7 @@ def newey_west(series: Floats, lags: int) -> float | None:
 
 
 Listener = Callable[[str], None]
-"""A function that is called with a line about the work."""
+"""A function that is called with a line of progress."""
 _DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
 
 
@@ -222,11 +232,11 @@ def train_baselines(
     listen: Listener | None = None,
     spread: Spread = HERE,
 ) -> tuple[TrainedBaseline, ...]:
-    """Train the missing models, measure them on the test window, and return all in the order of the
-    spec.
+    """Train and measure the missing models. Return all models in the order of the spec.
 
-    ``spread`` distributes the training. Raises :class:`UserError` for data that is too short or a
-    missing GPU, and :class:`MissingExtra` without Qlib.
+    They are measured on the test window. ``spread`` distributes the training. Raises
+    :class:`UserError` for data that is too short or a missing GPU, and :class:`MissingExtra`
+    without Qlib.
     """
     for name in spec.models:
         check_installed(factor_model(name))
@@ -246,7 +256,10 @@ def _trained(spec: BaselineSpec, home: Path | None, name: str) -> TrainedBaselin
 
 
 class Workshop:
-    """Runs one spec. Samples are made when first needed and shared by models with the same window."""
+    """Train the models of one spec.
+
+    Samples are computed when first needed. Models with the same window share them.
+    """
 
     def __init__(
         self, spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
@@ -274,7 +287,7 @@ class Workshop:
         self._made: dict[tuple[str, int], Samples] = {}
 
     def baseline(self, name: str) -> TrainedBaseline:
-        """Return a trained baseline, from the store if it is there."""
+        """Return a trained baseline, from the store if it is stored there."""
         model = factor_model(name)
         spec, versions = self.spec, dict[str, str]()
         for package in ("pyqlib", "numpy", *model.packages):
@@ -284,7 +297,7 @@ class Workshop:
                     break
                 except PackageNotFoundError:
                     continue
-        # Everything that decides what a trained model will be.
+        # All inputs that determine a trained model.
         recipe = TrainingRecipe(
             model=model.name,
             dataset=self.snapshot.name,
@@ -308,8 +321,8 @@ class Workshop:
         if (baselines_folder(self.home) / key / FACTS_FILE).exists():
             try:
                 stored = load_trained(key, self.home)
-                self._say(f"{model.title}: {key} is there")
-            except DataError:  # a damaged one is trained again
+                self._say(f"{model.title}: {key} is already trained")
+            except DataError:  # a damaged baseline is trained again
                 pass
         facts, fitted = stored or self._train(model, recipe, key)
         wanted = None if self.test is None else (self.test.first, self.test.last)
@@ -333,7 +346,7 @@ class Workshop:
         return self._made[part, window]
 
     def test_days(self, fitted: FittedModel) -> Floats | None:
-        """Return the daily rank correlations on the test window; None without one."""
+        """Return the daily rank correlations on the test window; None if there is no test window."""
         if self.test is None:
             return None
         samples = self.samples("test", fitted.window)
@@ -371,8 +384,10 @@ class Workshop:
 
 
 def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
-    """Return whether a model is trained on a GPU. Raises :class:`UserError` if one is demanded and
-    missing."""
+    """Return whether a model is trained on a GPU.
+
+    Raises :class:`UserError` if the spec requires a GPU and none is available.
+    """
     if spec.device == "cpu" or not model.torch:
         return False
     import torch
@@ -380,16 +395,17 @@ def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
     found = bool(torch.cuda.is_available())
     if spec.device == "gpu" and not found:
         raise UserError(
-            "no GPU is found here", hint="use device='cpu', or install a CUDA build of torch"
+            "no GPU is available on this machine",
+            hint="use device='cpu', or install a CUDA build of torch",
         )
     return found
 
 
 class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
-    """A model against itself with shuffled outcomes, on the test window.
+    """A model compared with the same model trained on shuffled outcomes, on the test window.
 
-    ``gain`` is the mean daily difference of the two rank correlations. ``beats`` says that it is
-    above zero at 5 %, one-sided.
+    ``gain`` is the mean daily difference of the two rank correlations. ``beats`` is true if it is
+    significantly above zero (5 %, one-sided).
     """
 
     trained: TrainedBaseline
@@ -405,13 +421,14 @@ def contrast(
     listen: Listener | None = None,
     spread: Spread = HERE,
 ) -> tuple[ShuffleContrast, ...]:
-    """Train every model of ``spec`` twice and compare the two day by day on the test window.
+    """Train every model of ``spec`` on true and on shuffled outcomes and compare the two.
 
-    ``spread`` distributes the training. Raises :class:`UserError` if nothing is left to test on.
+    The comparison is daily, on the test window. ``spread`` distributes the training. Raises
+    :class:`UserError` if the test window is empty.
     """
     true = msgspec.structs.replace(spec, shuffled=False)
     null = msgspec.structs.replace(spec, shuffled=True)
-    if spread.executor != "inline":  # what they leave in the store is only compared here
+    if spread.executor != "inline":  # the trained models are stored; here they are only compared
         for each in (true, null):
             train_baselines(each, home=home, listen=listen, spread=spread)
     one, other = Workshop(true, home=home, listen=listen), Workshop(null, home=home, listen=listen)
@@ -421,7 +438,7 @@ def contrast(
         taught, guessed = (one.test_days(load_trained(each.key, home)[1]) for each in pair)
         if taught is None or guessed is None:
             raise UserError(
-                "no session is left to test on", hint="end the validation window earlier"
+                "the test window has no sessions", hint="end the validation window earlier"
             )
         gain = mean_rank_ic(taught - guessed, spec.horizon)
         beats = gain.error is not None and gain.mean > 1.6449 * gain.error  # one-sided, at 5 %

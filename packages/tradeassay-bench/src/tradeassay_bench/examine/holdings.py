@@ -1,7 +1,6 @@
-"""A user's own account from its holdings: tables of weights, or a log of trades, with prices of a
-data set.
+"""Attribute a user's own account from tables of weights or a log of trades.
 
-The fills of a log are booked in tradeassay's ledger, and its days are priced by a data set.
+The fills of a log are booked in tradeassay's ledger. A data set prices its days.
 """
 
 from __future__ import annotations
@@ -65,7 +64,10 @@ from tradeassay_bench.examine.luck.luck import (
 from tradeassay_bench.examine.market_window import MarketInputs, MarketQuery, market_inputs
 
 RETURN, SIZE = "return", "size"
-"""Columns of tables whose ``date`` is the session in which a weight is held, or a return earned."""
+"""Date columns of tables.
+
+The ``date`` is the session at which a weight is held or in which a return is earned.
+"""
 
 
 def opened(own: OwnAccount, dataset: str) -> Snapshot:
@@ -76,14 +78,13 @@ def opened(own: OwnAccount, dataset: str) -> Snapshot:
 def market_of(
     own: OwnAccount, days: tuple[str, str], *, beside: bool = True
 ) -> tuple[MarketInputs, int]:
-    """Return the market from the first to the last of ``days``, and the number of sessions in a
-    year.
+    """Return the market from the first to the last of ``days``, and its sessions per year.
 
-    Without ``beside``, exposures are to the nine factors alone.
+    Without ``beside``, exposures are to the nine factors only.
     """
     if own.dataset is None:
-        hint = "name one with prices of these names (tradeassay data list)"
-        raise UserError("no data set is named", hint=hint)
+        hint = "give a data set with prices of these names (tradeassay data list)"
+        raise UserError("no data set is given", hint=hint)
     snapshot = opened(own, own.dataset)
     config = AttributionConfig(beside=beside)
     query = MarketQuery(first=days[0], last=days[1], universe=own.universe, config=config)
@@ -91,11 +92,11 @@ def market_of(
 
 
 def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = None) -> Attribution:
-    """Attribute a user's own account.
+    """Return the attribution of a user's own account.
 
-    Returns without weights are explained over time (``method`` is ``returns``). That is weaker:
-    exposures are constants and trading cannot be seen. Raises :class:`UserError` with one line for
-    tables that do not fit together.
+    Returns without weights are explained by a regression over time (``method`` is ``returns``).
+    This method is weaker: exposures are constants, and trading cannot be observed. Raises
+    :class:`UserError` with one line for tables that do not fit together.
     """
     table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     source = (
@@ -106,7 +107,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     series: OwnSeries | None = None
     if isinstance(source, Path) and "symbol" in columns_of(source):
         if table is None:
-            raise UserError(f"{source} holds returns of names", hint="give the weights too")
+            raise UserError(f"{source} contains returns of names", hint="give the weights too")
         inputs, year = _inputs_from(source, table.dates), 252
     else:
         series = None if source is None else read_series(source, own.reading, alone=True)
@@ -117,7 +118,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
             dates = tuple(series.returns)
         if not dates:
             raise UserError("no account is given", hint="give weights, or returns of an account")
-        # Over time, twenty factors would explain anything.
+        # A regression over time with twenty factors would explain anything.
         inputs, year = market_of(own, (dates[0], dates[-1]), beside=table is not None)
     name = str(source) if isinstance(source, Path) else "the table"
     earned = None
@@ -125,7 +126,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         days = inputs.sessions
         missing = next((day for day in days if day not in series.returns), None)
         if missing is not None:
-            hint = "give one for every session, 0 without a change"
+            hint = "give a return for every session, 0 without a change"
             raise UserError(f"{name} has no return on {missing}", hint=hint)
         inside = sorted(
             day for day in set(series.returns) - set(days) if days[0] <= day <= days[-1]
@@ -171,7 +172,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
 
 
 def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
-    """Return a market made of the names' own returns. The sessions are the dates of that table."""
+    """Return a market built from the names' own returns. The sessions are the dates of that table."""
     table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
     if not days:
@@ -217,12 +218,12 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
             symbol, symbols, f"{path}: no name '{symbol}' in '{inputs.dataset}'", lacking
         )
     held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
-    # On up to a third of the sessions, rows of weights are days of rebalancing.
+    # If at most a third of the sessions have weights, the rows are rebalancing days.
     if between is None and len(inputs.sessions) / 3.0 < len(table.dates) < len(inputs.sessions):
         coverage = f"{path}: weights on {len(table.dates)} of {len(inputs.sessions)} sessions"
-        question = "was the account in cash on the others, or did it hold what it had?"
+        question = "was the account in cash on the other sessions, or did it keep its holdings?"
         raise UserError(
-            f"{coverage}: {question}", hint="say which: between='cash' or between='hold'"
+            f"{coverage}: {question}", hint="choose one: between='cash' or between='hold'"
         )
     if between != "cash":
         dates = set(table.dates)
@@ -242,8 +243,8 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
 def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
 
-    The market and its rules are a benchmark's. The number of names held and the turnover must be
-    stated. Raises :class:`UserError` if one of these is missing or does not fit the file.
+    A benchmark suite provides the market and its rules. The number of names held and the turnover
+    must be stated. Raises :class:`UserError` if one of these is missing or does not fit the file.
     """
     if not isinstance(own.returns, str | OwnSeries):
         raise UserError(
@@ -252,9 +253,9 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     source = Path(own.returns) if isinstance(own.returns, str) else own.returns
     title = own.title or (source.stem if isinstance(source, Path) else "the account")
     if own.suite is None or own.names is None or own.turnover is None:
-        hint = "say it, e.g. suite='daily-us-v1', names=20, turnover=4"
-        raise UserError(f"{title} does not say how it was traded", hint=hint)
-    # Only this needs the benchmarks, which take a fifth of a second to load.
+        hint = "state it, e.g. suite='daily-us-v1', names=20, turnover=4"
+        raise UserError(f"it is not stated how {title} was traded", hint=hint)
+    # Only this function needs the benchmark suites, which take a fifth of a second to load.
     from tradeassay_bench.benchmarks import benchmarks
 
     chosen = benchmarks.get(own.suite)
@@ -285,10 +286,12 @@ _VENUE = Venue(
     shorting=Shorting(allowed=True),
 )
 _PLENTY = 1e9
-"""Enough cash to pay for everything. A list of decisions does not depend on the initial cash."""
+"""An initial cash that pays for everything. A list of decisions does not depend on it."""
 _OTHER_PRICE = 1.5
-"""The distance of a fill from its day's range at which it must have been the price of something
-else."""
+"""The largest plausible distance of a fill from its day's price range.
+
+A fill further away must be the price of a different instrument.
+"""
 _OUTSIDE = 0.005
 OWN_PRICES = (
     "no prices were given: between its trades a holding counts at the price at which it last traded, so that the "
@@ -298,18 +301,22 @@ OWN_PRICES = (
 
 @contextmanager
 def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
-    """Open the prices of a log: a data set, or a file that is read as one. None without either."""
+    """Open the prices of a log: a data set, or a file that is read like a data set.
+
+    Yields None without either.
+    """
     if own.prices is None:
         yield None if own.dataset is None else opened(own, own.dataset)
         return
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         try:
             import_files(FilesConfig(path=own.prices, name="prices"), home=Path(folder))
-        # An import has options for the calendar and for accepting faults. An account has neither.
+        # An import has options for the calendar and for accepting faults. An account has no such
+        # options.
         except DataRefused as refused:
-            how = f"tradeassay data import {own.prices} --name NAME says how"
+            how = f"tradeassay data import {own.prices} --name NAME explains how"
             raise DataRefused(
-                refused.message, hint=f"mend or accept them ({how}), then dataset='NAME'"
+                refused.message, hint=f"fix or accept them ({how}), then use dataset='NAME'"
             ) from None
         yield load_dataset("prices", Path(folder))
 
@@ -317,7 +324,7 @@ def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
 def attribute_trades(
     own: OwnAccount, log: TradeLog, snapshot: Snapshot, bootstrap: BootstrapConfig
 ) -> tuple[Attribution, StatedTrades]:
-    """Attribute the account of a log, and return its holdings and turnover too.
+    """Return the attribution of a log's account, with its holdings and turnover.
 
     Raises :class:`UserError` for trades whose prices are missing.
     """
@@ -358,8 +365,7 @@ def attribute_trades(
 
 
 def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
-    """Return what a log's account earned from one day with trades to the next, at its own trade
-    prices."""
+    """Return a log account's returns between days with trades, at the log's trade prices."""
     if log.decisions:
         raise UserError(f"{log.name} has no prices", hint="give dataset=NAME or prices=FILE")
     notes = list(log.notes)
@@ -377,7 +383,7 @@ def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
 
 
 def _booked_alone(log: TradeLog, cash: float) -> Iterator[StepRecord]:
-    """Yield the account of every day with trades. Each holding is marked at its last trade."""
+    """Yield the account on every day with trades. Each holding is marked at its last trade price."""
     ledger = Ledger(cash, terms=_VENUE.terms)
     marks: dict[str, float] = {}
     for step, (day, fills) in enumerate(groupby(log.fills, key=lambda fill: fill.day)):
@@ -407,14 +413,18 @@ def _cash(
     booked: Callable[[float], Iterable[StepRecord]],
     notes: list[str],
 ) -> float:
-    """Return the initial cash of an account. Notes state its source, and sales without a holding."""
+    """Return the initial cash of an account.
+
+    Adds notes on its source, and on sales of names that were not held.
+    """
     if log.decisions:
         return own.cash_at_start or _PLENTY
     needed, short = 0.0, dict[str, None]()
     for ledger, _ in Ledger.steps(booked(_PLENTY)):
         sold = {symbol: one for symbol, one in ledger.holdings.items() if one.quantity < 0.0}
         short |= dict.fromkeys(sold)
-        # What a short sale brings in is not spent, and the account answers for it with as much of its own.
+        # The proceeds of a short sale are not spent, and the account needs the same amount of its
+        # own money as collateral.
         locked = math.fsum(-2.0 * one.quantity * one.cost for one in sold.values())
         needed = max(needed, _PLENTY - ledger.cash + locked)
     if short:
@@ -434,7 +444,7 @@ def _cash(
 
 
 def _named(log: TradeLog, asked: str | None, snapshot: Snapshot) -> Iterator[Fill]:
-    """Yield fills under the names that the prices use."""
+    """Yield the fills of a log with each name as the prices spell it."""
     symbols = snapshot.at(len(snapshot.sessions) - 1, "close").symbols
     plain: dict[str, list[str]] = {}
     for symbol in symbols:
@@ -443,7 +453,9 @@ def _named(log: TradeLog, asked: str | None, snapshot: Snapshot) -> Iterator[Fil
     for given in dict.fromkeys(fill.symbol for fill in log.fills):
         name = given or asked or (symbols[0] if len(symbols) == 1 else "")
         if not name:
-            raise UserError(f"{log.name} does not say what was traded", hint="name it with symbol=")
+            raise UserError(
+                f"{log.name} has no column of the names traded", hint="give the name with symbol="
+            )
         base, quote = pair_of(name)
         spelled = (
             name,
@@ -457,7 +469,7 @@ def _named(log: TradeLog, asked: str | None, snapshot: Snapshot) -> Iterator[Fil
             else next((plain[_bare(x)] for x in spelled if _bare(x) in plain), [])
         )
         if len(exact) != 1:
-            hint = did_you_mean(name, symbols, "give the prices of everything that was traded")
+            hint = did_you_mean(name, symbols, "give prices for every name that was traded")
             raise UserError(f"{log.name}: no name '{name}' in '{snapshot.name}'", hint=hint)
         found[given] = exact[0]
     return (replace(fill, symbol=found[fill.symbol]) for fill in log.fills)
@@ -468,10 +480,10 @@ def _bare(symbol: str) -> str:
 
 
 def _row(fill: Fill, snapshot: Snapshot, log: TradeLog) -> int:
-    """Return the session in which a fill is booked: the first that closes at its time or later.
+    """Return the session in which a fill is booked: the first whose close is not before the fill.
 
-    A decision that names only a day may have known the day's close. It is executed in the session
-    after it.
+    A decision that states only a day may have used the close of that day. It is executed in the
+    next session.
     """
     day = np.datetime64(fill.day)
     if log.decisions or fill.at is None:
@@ -492,7 +504,7 @@ def _row(fill: Fill, snapshot: Snapshot, log: TradeLog) -> int:
         outside = (
             f"{log.name}: a trade of {fill.day} is outside the prices of '{snapshot.name}', {holds}"
         )
-        raise UserError(outside, hint="give prices of the whole time, or leave those rows out")
+        raise UserError(outside, hint="give prices for the whole period, or leave those rows out")
     return row
 
 
@@ -504,8 +516,10 @@ def _booked(
     cash: float,
     notes: list[str],
 ) -> Iterator[StepRecord]:
-    """Yield the account session by session: actions before the open, the log's fills, the mark at
-    the close."""
+    """Yield the account session by session.
+
+    Each session applies actions before the open, the log's fills, and the mark at the close.
+    """
     exchange, ledger = Exchange(_VENUE), Ledger(cash, terms=_VENUE.terms)
     by_row: dict[int, list[Fill]] = {}
     for row, fill in zip(rows, log.fills, strict=True):
@@ -562,9 +576,9 @@ def _event(order: str, fill: Fill) -> Filled:
 
 
 def _outside(fill: Fill, bars: SessionBars, log: TradeLog) -> bool:
-    """Return whether a fill is outside its day's range.
+    """Return whether a fill is outside its day's price range.
 
-    Raises :class:`UserError` if its price must be that of something else.
+    Raises :class:`UserError` if the price must be from a different instrument.
     """
     if fill.symbol not in bars.symbols:
         raise UserError(

@@ -55,13 +55,15 @@ if TYPE_CHECKING:
 PAPER = "the run follows the paper's convention; the account's own returns are judged"
 FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
 _MASKS = ("blinded", "stock-blind", "date-blind")
-"""The masks in the order of preference for the contrast: the one that hides most comes first."""
+"""The masks in order of preference for the contrast, from the mask that hides most."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One agent in one setting while its findings are collected. ``daily`` is None without a
-    result."""
+    """One agent in one setting while its findings are collected.
+
+    ``daily`` is None if the agent has no result.
+    """
 
     scores: AgentScores
     complete: tuple[Attribution, ...]
@@ -74,7 +76,7 @@ class _Row:
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The sessions of its first seed with a result."""
+        """Return the sessions of the first seed with a result."""
         return self.complete[0].daily.sessions if self.complete else ()
 
 
@@ -82,8 +84,8 @@ class _Row:
 class OutsideFacts:
     """Facts of an assay from outside its run.
 
-    These are the tries in the run's folder when it was made, and the result of a leak test; None if
-    there was none.
+    These are the number of tries in the run's folder at the time of the assay, and the result of a
+    leak test. The latter is None if there was no test.
     """
 
     tried: diagnostics.Tried = diagnostics.NO_TRIES
@@ -103,10 +105,10 @@ def assay_run(
 ) -> Assay:
     """Return the assay of a run (see :func:`assay`).
 
-    All agents of a setting count as comparisons, shown or not. The account's own returns are
-    attributed, whatever the run's convention. To make an earlier assay again, pass its ``outside``
-    facts by setting and agent's name. Raises :class:`UserError` for an agent the run does not have
-    and :class:`~tradeassay_bench.core.errors.RunError` while the run is unfinished.
+    All agents of a setting count as comparisons, whether displayed or not. The account's net
+    returns are attributed, whatever the run's convention. To recompute an earlier assay, pass its
+    ``outside`` facts by setting and agent name. Raises :class:`UserError` for an agent that the run
+    does not have, and :class:`~tradeassay_bench.core.errors.RunError` while the run is unfinished.
     """
     scores = run.scores.agents
     labels = dict.fromkeys(row.agent for row in scores)
@@ -186,7 +188,7 @@ def assay_run(
 
 
 def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
-    """Return titles of settings: the benchmark, and what tells settings of one benchmark apart."""
+    """Return titles of settings: the benchmark suite and what distinguishes its settings."""
     first = {row.scores.setting: run.episode(row.scores.episodes[0]) for row in rows}
     titles = {}
     for setting, episode in first.items():
@@ -210,7 +212,7 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
 
 
 def _row(run: Run, scores: AgentScores, attribution: RunAttribution) -> _Row:
-    """Return the data of one agent that its findings are made from."""
+    """Return the data from which the findings on one agent are derived."""
     episode = run.episode(scores.episodes[0])
     complete = [
         attribution.episodes[key]
@@ -245,7 +247,7 @@ def _findings(
     leaks: Mapping[str, LeakTestReport],
     luck: Mapping[str, Luck],
 ) -> AgentFindings:
-    """Return the findings of one agent for the verdict."""
+    """Return the findings on one agent for the verdict."""
     scores, agent = row.scores, run.episode(row.scores.episodes[0]).agent
     peers = sum(peer.scores.setting == scores.setting and not peer.scores.baseline for peer in rows)
     per_episode = [run.scores.episode(key) for key in scores.episodes]
@@ -304,7 +306,8 @@ def _findings(
     measured = with_daily(plain, row.daily, row.year, config, context)
     assert measured.alpha is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
-    # The total is the recorded return, except for rounding. The record has its interval too.
+    # The total is the recorded return, except for rounding. The attribution record also has its
+    # interval.
     if (
         recorded.value is not None
         and total.value is not None
@@ -345,13 +348,18 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
 def _memory(
     row: _Row, rows: Sequence[_Row], config: VerdictConfig, alpha: Alpha
 ) -> MemoryEvidence | None:
-    """Return the contrast with the same agent's masked setting; None if no model played unmasked."""
+    """Return the contrast with the masked setting of the same agent.
+
+    Returns None if no model ran without a mask.
+    """
     if not row.by_model or row.mask not in (None, evidence.BRIGHT):
         return None
 
     def setting(other: _Row) -> tuple[object, ...]:
-        """Return what two settings share that differ in the mask only. A control arm is another
-        setting."""
+        """Return a key that is equal for settings that differ in the mask only.
+
+        A control arm is a separate setting.
+        """
         parts = other.scores.setting.replace("__", "+").split("+")
         bare = tuple(part for part in parts if not part.startswith("mask="))
         return other.scores.agent, other.scores.benchmark, other.scores.dataset, bare
@@ -419,16 +427,16 @@ def assay(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> Assay:
-    """Return what a result is made of: skill, luck, style, leaked future or memory.
+    """Return the assay of a result: how much is skill, luck, style, leaked future or memory.
 
-    ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars
-    table, with the comparison named by an :class:`OwnAccount`), or an :class:`OwnAccount`.
-    ``agents`` selects agents of a run. ``leaks`` are leak tests of them, ``memory`` are recall
-    audits and counterfactual studies of its models. ``home`` is the data store. ``say`` is called
-    with the progress, ``spread`` distributes a run's episodes.
+    ``what`` is a run, a run's folder, a table of returns or weights, or an :class:`OwnAccount`. A
+    table is a file or a pandas or polars table. An :class:`OwnAccount` names its comparison.
+    ``agents`` selects agents of a run. ``leaks`` contains leak tests of the agents. ``memory``
+    contains recall audits and counterfactual studies of the models. ``home`` is the data store.
+    ``say`` is called with the progress. ``spread`` distributes a run's episodes.
 
-    Raises :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay_bench.core.errors.RunError`
-    with one line for input that cannot be read.
+    Raises :class:`~tradeassay.core.errors.UserError` or
+    :class:`~tradeassay_bench.core.errors.RunError` with one line for input that cannot be read.
     """
     from tradeassay_bench.runs import Run
 

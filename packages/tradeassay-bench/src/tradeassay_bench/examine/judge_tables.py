@@ -1,5 +1,7 @@
-"""The assay of an account from its holdings: a table of weights, or a log of trades, priced by a
-data set."""
+"""Make the assay of an account from its holdings.
+
+The holdings are a table of weights or a log of trades, priced by a data set.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,10 @@ def assay_holdings(own: OwnAccount, log: TradeLog | None, config: VerdictConfig)
 
 
 def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
-    """Return the assay of an account from a log of trades, by its holdings if their prices are
-    known."""
+    """Return the assay of an account from a log of trades.
+
+    It uses the holdings if their prices are known.
+    """
     title = own.title or (Path(log.name).stem if isinstance(own.returns, str) else "your account")
     own = msgspec.structs.replace(own, title=title)
     with priced(own) as snapshot:
@@ -73,10 +77,10 @@ def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
 def _judged(
     own: OwnAccount, attribution: Attribution, config: VerdictConfig, agent: str
 ) -> AgentAssay:
-    """Return the verdict on a user's own account after its attribution."""
+    """Return the verdict on a user's own account from its attribution."""
     exposures = dict(attribution.preferences)
     if attribution.method == "returns":
-        # Only returns are known: these are the constant exposures that explain them best.
+        # Only returns are known: use the constant exposures of the best fit.
         constants = attribution.daily.exposures
         exposures = {
             name: Measure(value=values[0], note=CONSTANT)

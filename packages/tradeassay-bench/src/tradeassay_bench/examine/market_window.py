@@ -1,6 +1,6 @@
-"""A market in a window, prepared for attribution. Read from the hashed snapshot, once per window.
+"""Prepare a market window for attribution. Each window is read once from the hashed snapshot.
 
-Nothing here reaches an agent, so a whole window is read from its last view. The inputs of a day's
+No agent sees this data, so the whole window is read from its last view. The inputs of a day's
 exposures and weights were known strictly before that day.
 """
 
@@ -33,22 +33,25 @@ from tradeassay_bench.data import AsOfView, Snapshot
 from tradeassay_bench.play.market import ALL, At, MarketConfig, Universe, parse_universe
 
 _MEMORY = 253
-"""The number of earlier sessions that a session's factors can depend on."""
+"""The number of earlier sessions on which a session's factors can depend."""
 BETA, SIZE, SECTOR = "BETA", "SIZE", "SECTOR "
-"""Beside the nine: beta to the mean of all names, log of the capitalisation, one per sector."""
+"""Additional exposures: beta to the mean of all names, log of capitalisation, one per sector."""
 UNSIZED = ("traded amount", "nothing")
 """The label of size if no capitalisation is known."""
 _KINDS = ("stock", "crypto")
-"""The kinds of instruments in a regression. An index fund is a basket and a future a contract;
-neither is a name."""
+"""The kinds of instruments in a regression.
+
+Index funds are baskets and futures are contracts. Both are excluded.
+"""
 
 
 class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A window of a snapshot: its names and its prices.
 
-    ``universe`` is the market's: an index, or ``all``. One that is limited to a number of names
-    (``IDX:20``) is estimated over the whole index, because more names tell more about the market.
-    ``price`` is where accounts are marked, ``index`` the index that they may have followed.
+    ``universe`` is the universe of the market: an index, or ``all``. A universe with a limited
+    number of names (``IDX:20``) is estimated over the whole index, because more names give a better
+    estimate of the market. ``price`` is the price at which accounts are marked. ``index`` is the
+    index that accounts may have followed.
     """
 
     first: str
@@ -60,8 +63,10 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, market: MarketConfig, *, beside: bool = True) -> MarketQuery:
-        """Return the window and names of a benchmark's market; without ``beside``, for the nine
-        factors alone."""
+        """Return the window and names of a market configuration.
+
+        Without ``beside``, the query has the nine factors only.
+        """
         return cls(
             first=market.first,
             last=market.last,
@@ -74,12 +79,13 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class MarketInputs:
-    """T sessions of N columns. ``model`` has returns (with dividends and splits) and their factors.
+    """The market data of T sessions and N columns.
 
-    ``size`` (T, N) is each name's size before the session. ``sized_by`` says what size is: a field
-    of the fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``traded`` is the mean
-    amount traded before the session. ``investable`` (T, N) are the names of the universe with a
-    price in the session and in the one before, ``futures`` (N,) the columns that are contracts.
+    ``model`` has the returns (with dividends and splits) and their factors. ``size`` (T, N) is each
+    name's size before the session. ``sized_by`` names the measure of size: a field of the
+    fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``traded`` is the mean amount
+    traded before the session. ``investable`` (T, N) marks the names of the universe with a price in
+    the session and in the previous one. ``futures`` (N,) marks the columns that are contracts.
     ``references`` (T,) are the returns of passive portfolios by name (:func:`passive_portfolios`).
     """
 
@@ -98,16 +104,16 @@ class MarketInputs:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The columns' symbols."""
+        """Return the symbols of the columns."""
         return tuple(one.symbol for one in self.instruments)
 
     @property
     def baskets(self) -> Bools:
-        """The columns that are index funds, (N,)."""
+        """Return which columns are index funds, shape (N,)."""
         return np.array([one.kind == "index" for one in self.instruments], dtype=np.bool_)
 
     def until(self, count: int) -> MarketInputs:
-        """Return the first ``count`` sessions: an account may have ended before the window did."""
+        """Return the first ``count`` sessions, because an account may end before the window does."""
         if count == len(self.sessions):
             return self
         cut = {
@@ -128,11 +134,11 @@ class MarketInputs:
 
 @lru_cache(maxsize=4)
 def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
-    """Read a window and fit its factor model. The last few are cached, so that many episodes share
-    one.
+    """Read a window and fit its factor model.
 
-    Raises :class:`~tradeassay.core.errors.UserError` for a window without sessions, and
-    :class:`~tradeassay.core.errors.DataError` for an index the data does not have.
+    The last few windows are cached, because many episodes share a window. Raises
+    :class:`~tradeassay.core.errors.UserError` for a window without sessions, and
+    :class:`~tradeassay.core.errors.DataError` for an index that the data does not have.
     """
     rows = snapshot.rows(query.first, query.last)
     config = query.config
@@ -141,14 +147,15 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     view = snapshot.at(rows.stop - 1, "close")
     there, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
     cut = early - oldest
-    # From open to open, a return begins before the last close is known.
+    # An open-to-open return begins before the last close is known.
     lag = 1 if query.price == "close" else 2
-    # Raw factor values (T, K, N). Bars are adjusted as of the last row: every factor is a ratio in which a later
-    # split cancels, so that no value depends on it.
+    # Raw factor values (T, K, N). Bars are adjusted as of the last row. Every factor is a ratio in
+    # which later splits cancel.
     fields: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
     found = compute_all(FactorBars(*(view.bars(one, rows.stop - oldest) for one in fields)))
     values = known_before(np.stack([found[name] for name in FACTOR_NAMES], axis=1), lag)[cut:]
-    # The names were settled before the session; those without a price in it are left out of the regression.
+    # The names were fixed before the session. Names without a price in the session are left out of
+    # the regression.
     names = np.array([one.kind in _KINDS for one in view.instruments], dtype=np.bool_)
     whole = Universe(parse_universe(query.universe).of)
     priced = np.concatenate([np.zeros_like(there[:1]), there[:-1]])[cut:]
@@ -171,7 +178,8 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
         np.where(covered[:, None, :], exposures.values, 0.0), covered, exposures.used
     )
     first = rows.start - early
-    # Factors are screened before the window; sectors explain each other by what they are and are left out.
+    # Factors are screened before the window. Sectors explain each other by construction and are
+    # left out.
     screened = [k for k, name in enumerate(cross.factors) if not name.startswith(SECTOR)]
     early_ones = (
         exposures.values[:first, screened],
@@ -188,7 +196,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     groups = {"all names": investable[inside]}
     limited = parse_universe(query.universe)
     if limited.size is not None:
-        # What an account could buy in each session, where the number of names is limited.
+        # The names that an account could buy in each session, if the number of names is limited.
         chosen = Universe(query.universe, snapshot.at(rows[0], "pre_open"))
         offered = _members(snapshot, chosen, rows, len(view.instruments)) & there[cut:][inside]
         groups[f"the {limited.size} names on offer"] = offered
@@ -228,8 +236,7 @@ def _beside(
     config: AttributionConfig,
     found: dict[str, Floats],
 ) -> dict[str, Floats]:
-    """Return the exposures beside the nine, (T, N) each: beta and size, then sectors, if there are
-    enough names."""
+    """Return the additional exposures, (T, N) each: beta, size, and sectors with enough names."""
     names = float(np.median(eligible.sum(axis=1))) if config.beside and eligible.size else 0.0
     terms = 1 + len(FACTOR_NAMES) + len(found)
     if names < config.names_beside * terms:
@@ -241,7 +248,7 @@ def _beside(
     )
     large = sorted(
         sector for sector, count in counted.items() if count >= 3
-    )  # fewer names are no sector
+    )  # too few names for a sector
     if len(large) > 1 and names >= config.names_beside * (terms + len(large)):
         for sector in large:
             inside = np.array([one == sector for one in sectors], dtype=np.float64)
@@ -250,8 +257,10 @@ def _beside(
 
 
 def _betas(returns: Floats, there: Bools) -> Floats:
-    """Return each name's slope on the mean of all names over a year up to and including each
-    session."""
+    """Return each name's beta to the mean of all names.
+
+    The regression covers a year up to and including each session.
+    """
     present = there.astype(np.float64)
     moves = np.where(there, returns, 0.0)
     market = moves.sum(axis=1, keepdims=True) / np.maximum(present.sum(axis=1, keepdims=True), 1.0)
@@ -266,10 +275,10 @@ def _betas(returns: Floats, there: Bools) -> Floats:
 def passive_portfolios(
     returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats
 ) -> dict[str, Floats]:
-    """Return the returns of holding groups of names (T, N) without a choice, session by session.
+    """Return the session returns of passive portfolios of groups of names (T, N).
 
-    Each group is held in equal parts, by size, by traded amount, and bought once in equal parts and
-    then left alone.
+    Each group is held with equal weights, by size, by traded amount, and as a portfolio bought once
+    with equal weights and not rebalanced.
     """
     found: dict[str, Floats] = {}
     for name, group in groups.items():
@@ -287,7 +296,7 @@ def passive_portfolios(
 
 
 def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) -> Bools:
-    """Return the columns that a universe has before the open of each session."""
+    """Return which columns belong to a universe before the open of each session."""
     mask = np.zeros((len(rows), columns), dtype=np.bool_)
     for at, row in enumerate(rows):
         mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True
@@ -295,10 +304,10 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
 
 
 def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
-    """Return which names have a price in each session, and the return of one share over the
-    session.
+    """Return which names have a price in each session, and the return of one share.
 
-    A share is marked as an account marks it: at its price, or at the last one less later payments.
+    The return is over the session. A share is marked as in an account: at its price, or at its last
+    price less later payments.
     """
     prices = view.bars(price, len(rows), adjust="none")
     names = prices.shape[1]
@@ -325,12 +334,12 @@ def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tupl
 def _size(
     snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int
 ) -> tuple[Floats, str, Floats]:
-    """Return each name's size before each session from ``early`` on, its label, and the amount
-    traded.
+    """Return the size of each name, the label of size, and the amount traded.
 
-    Size is the capitalisation if most investable names have one. A name without one gets its traded
-    amount times the others' median ratio. Without capitalisations it is the mean amount traded in
-    the last 20 sessions, and without those 1.
+    Sizes are those before each session, beginning with session ``early``. Size is the
+    capitalisation if most investable names have one. A name without one gets its traded amount
+    times the median ratio of the other names. Without capitalisations, size is the mean amount
+    traded in the last 20 sessions. Without amounts, size is 1.
     """
     count = len(rows)
     amount, close = view.bars("amount", count), view.bars("close", count)
@@ -359,12 +368,11 @@ def _size(
 def _caps(
     snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int
 ) -> tuple[Floats, str | None]:
-    """Return capitalisations as last reported before a session, carried forward with the price
-    since."""
+    """Return the last capitalisation reported before each session, updated with the price since."""
     clocks = np.array([snapshot.at(row, "pre_open").clock for row in range(rows.start, rows.stop)])
     wanted = range(early, rows.stop)
     caps = np.full((len(wanted), len(view.instruments)), np.nan)
-    # Every close, or the last one present before it; NaN before the first.
+    # Every close, or the last close before it. NaN before the first.
     at_last = np.where(np.isfinite(close), np.arange(close.shape[0])[:, None], 0)
     last = np.take_along_axis(close, np.maximum.accumulate(at_last, axis=0), axis=0)
     found: str | None = None
@@ -372,7 +380,7 @@ def _caps(
         if instrument.kind not in _KINDS:
             continue
         known = view.fundamentals(instrument.symbol)
-        for kind in ("free_float_cap", "market_cap"):  # the better one first
+        for kind in ("free_float_cap", "market_cap"):  # the preferred field first
             figures = [figure for figure in known if figure.field == kind and figure.value > 0]
             if figures:
                 break
@@ -381,7 +389,8 @@ def _caps(
         found = kind if found is None else found
         told = np.array([figure.known_at for figure in figures])
         worth = np.array([figure.value for figure in figures])
-        # Row of the last close before each figure was published, and the figure known before each session.
+        # The row of the last close before each figure was published, and the figure known before
+        # each session.
         base = np.searchsorted(clocks, told, side="right") - 2
         at = np.searchsorted(told, clocks[early - rows.start :], side="right") - 1
         near = last[np.maximum(np.arange(early, rows.stop) - rows.start - 1, 0), column]

@@ -1,9 +1,9 @@
-"""Planted agents: the verdict is tested on agents about which the truth is known.
+"""Test the verdict on planted agents, whose true nature is known.
 
-Worlds are synthetic markets with their answer key, read as attribution reads them. Each agent holds
-``held`` names in equal parts. A share of the places is filled by knowledge, the rest by chance,
-which keeps its names for ``EVERY`` sessions. All evidence and the verdict are then made as for any
-other account.
+Worlds are synthetic markets with an answer key, read in the same way as for attribution. Each agent
+holds ``held`` names with equal weights. Knowledge chooses a share of the names. The rest is drawn
+at random and kept for ``EVERY`` sessions. The evidence and the verdict are then computed as for any
+account.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from tradeassay_bench.examine.market_window import MarketInputs, MarketQuery, ma
 from tradeassay_bench.examine.run_evidence import luck_evidence
 
 WARM = 260
-"""Sessions before the first that is played, because factors look back a year."""
+"""Sessions of history before the first traded session, because factors look back one year."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedWorld:
     """T sessions of N names as an agent could see them, and the truth.
 
-    ``returns`` (T, N) are those of the session, ``exposures`` (T, 9, N) were known before it.
-    ``drift`` (T, N) is the effect of public news that still moves the session: the true alpha that
-    a reader could know. ``happened`` (T, N) are the returns as they came out, known to anybody who
-    has read about them since; it stays the same in :meth:`other_future`. ``columns`` are the names'
-    indices in ``inputs``, by which accounts are attributed.
+    ``returns`` (T, N) are the returns of the session. ``exposures`` (T, 9, N) were known before it.
+    ``drift`` (T, N) is the effect of public news on the session's return: the true alpha of an
+    informed reader. ``happened`` (T, N) are the true returns, which anybody may know who has read
+    about them since. They stay the same in :meth:`other_future`. ``columns`` are the names' indices
+    in ``inputs``, which are used to attribute accounts.
     """
 
     seed: int
@@ -84,10 +84,10 @@ class PlantedWorld:
         return replace(self, inputs=self.inputs.until(sessions), **cut)
 
     def other_future(self, row: int, seed: int) -> PlantedWorld:
-        """Return this world with every session from ``row`` on shuffled among names: another
-        future.
+        """Return this world with a different future.
 
-        What was public before stays the same, and so does everybody's memory of the true world.
+        Sessions from ``row`` on are shuffled among names. Earlier public data stays the same, and
+        so does the memory of the true world.
         """
         rng = np.random.default_rng([self.seed, row, seed])
         returns = self.returns.copy()
@@ -100,7 +100,7 @@ def planted_world(
 ) -> PlantedWorld:
     """Return the world of a seed, with a year of history before its ``sessions``.
 
-    ``strength`` scales the value of news, and so how much a skilled reader can earn.
+    ``strength`` scales the effect of news, and so the possible earnings of a skilled reader.
     """
     config = preset(
         "us",
@@ -119,7 +119,7 @@ def planted_world(
         snapshot = open_snapshot(Path(folder) / "world")
         days = [str(day) for day in snapshot.sessions]
         inputs = market_inputs(snapshot, MarketQuery(first=days[WARM], last=days[-1]))
-        market_inputs.cache_clear()  # it would keep a snapshot whose files are about to be deleted
+        market_inputs.cache_clear()  # the cache would refer to deleted files
     columns = np.array(
         [inputs.symbols.index(symbol) for symbol in key.facts.symbols], dtype=np.int64
     )
@@ -158,7 +158,7 @@ EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "all-traded": ("market",),
     "half-equal": ("market",),
 }
-"""All planted agents, and the kinds of verdict that each deserves."""
+"""All planted agents, with the kinds of verdict that each deserves."""
 PLANTS = tuple(EXPECTED)
 PASSIVE = tuple(plant for plant, kinds in EXPECTED.items() if kinds == ("market",))
 SHOWN: dict[Plant, tuple[str, str]] = {
@@ -171,24 +171,26 @@ SHOWN: dict[Plant, tuple[str, str]] = {
 }
 """One agent of each nature: its displayed name and its true nature."""
 EVERY = 5
-"""The sessions for which chance keeps its names."""
+"""The number of sessions for which randomly drawn names are held."""
 _MOMENTUM = 0
 """The index of momentum among the exposures."""
 FIRST_WORLD = 88_000
-"""The seed of the first world of a trial, and of the one that is shown. It was not chosen for its
-verdicts."""
+"""The seed of the first world of a trial and of the displayed world.
+
+It was not chosen for its verdicts.
+"""
 
 
 class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The sizes of the plants.
+    """The parameters of the planted agents.
 
     ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the
-    shares of places filled by knowledge of public drifts, of the coming session, and of how the
-    window ended. ``tilt`` is the share of the mixed agent that follows momentum. The timing agent,
-    and the one that remembers dates, know the sign of the coming session's market with the chance
-    ``foresight`` and are otherwise nearly out. The churning agent pays ``cost`` of its trades, and
-    the agent whose alpha is eaten by costs pays as much as it earns. The lucky one is the best of
-    ``tries``.
+    shares of positions chosen by knowledge: of public drifts, of the coming session, and of the
+    window's outcome. ``tilt`` is the share of the mixed agent that follows momentum. The timing
+    agent and the agent that remembers dates know the sign of the coming session's market return
+    with probability ``foresight``. Otherwise they are nearly out of the market. The churning agent
+    pays ``cost`` on its trades. The agent whose costs consume its alpha pays exactly its alpha. The
+    lucky agent is the best of ``tries``.
     """
 
     held: float = 0.2
@@ -206,8 +208,8 @@ def weights_of(
 ) -> Floats:
     """Return a planted agent's holdings at the start of every session, shape (T, N).
 
-    ``masked`` hides the names. Chance is drawn from the seeds alone, so that another future changes
-    only what an agent takes from it.
+    ``masked`` hides the names. Random choices depend on the seeds alone. A different future
+    therefore changes only the choices that use the future.
     """
     rng = np.random.default_rng([world.seed, seed, PLANTS.index(plant), int(masked)])
     held = max(2, round(config.held * world.names))
@@ -231,9 +233,10 @@ def weights_of(
         return 0.5 * weights if plant == "half-equal" else weights
     chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
     if plant in ("timing", "dates"):
-        # Whoever knows the days by heart times them as well as one who knows more, until they are masked.
+        # An agent that has memorised the days times them as well as an agent that foresees them,
+        # until they are masked.
         known = 0.5 if masked and plant == "dates" else config.foresight
-        # Knowledge, not a leak: it is taken from what happened, whatever the future is rewritten to.
+        # This is knowledge, not a leak: it uses the true past, however the future is rewritten.
         rises = world.happened.mean(axis=1) > 0.0
         right = rng.random(world.sessions) < known
         return _equal(chance, world) * np.where(rises == right, 1.0, 0.2)[:, None]
@@ -250,7 +253,7 @@ def weights_of(
         knowledge.append(
             (np.broadcast_to(world.happened.sum(axis=0), world.returns.shape), config.memory)
         )
-    # The best by each kind of knowledge, then those of chance that are not among them.
+    # The best names by each kind of knowledge, then random names that are not among them.
     rows = np.empty_like(chance)
     tops = [_top(score, round(share * held)) for score, share in knowledge]
     for row in range(chance.shape[0]):
@@ -262,8 +265,7 @@ def weights_of(
 
 
 def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Floats:
-    """Return the returns (portfolios, T) of portfolios that hold as many names, all of them by
-    chance."""
+    """Return the returns (portfolios, T) of random portfolios with the same number of names."""
     rng = np.random.default_rng([world.seed, 0, 7919])
     held = max(2, round(config.held * world.names))
     found = np.empty((portfolios, world.sessions))
@@ -276,8 +278,7 @@ def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Float
 def _by_chance(
     world: PlantedWorld, rng: np.random.Generator, held: int, every: int = EVERY
 ) -> Ints:
-    """Return names drawn by chance, shape (T, held). A fifth of them is exchanged every few
-    sessions."""
+    """Return randomly drawn names, shape (T, held). A fifth is replaced every few sessions."""
     names = rng.permutation(world.names)
     leave = max(1, min(held // 5, world.names - held))
     kept = []
@@ -304,8 +305,11 @@ YEAR = 252
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """Verdicts by kind of planted agent: ``counts[plant][kind]``, and how often each got a verdict
-    it deserves."""
+    """Verdicts by kind of planted agent.
+
+    ``counts[plant][kind]`` counts verdicts. The rates state how often an agent got a verdict that
+    it deserves.
+    """
 
     worlds: int
     counts: dict[str, dict[str, int]]
@@ -313,7 +317,7 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bench:
-    """One world with what all its agents share: the crowd of random portfolios."""
+    """One world, with the random portfolios that all its agents share."""
 
     def __init__(
         self,
@@ -335,11 +339,11 @@ class Bench:
         by_model: bool = True,
         shown: str | None = None,
     ) -> AgentAssay:
-        """Return the verdict on one planted agent, ``shown`` under its own name or under another.
+        """Return the verdict on one planted agent, displayed under its own name or as ``shown``.
 
-        It has a luck baseline, a leak test and, for a model, a masked twin. The lucky agent
-        declares its tries, or, if not ``declared``, its folder shows them. No other agent tried
-        more than once.
+        The agent has a luck baseline, a leak test and, for a model, a masked twin. The lucky agent
+        declares its tries. If not ``declared``, its folder shows them. All other agents have one
+        try.
         """
         tries, tried = self.config.tries or 1, NO_TRIES
         if plant == "lucky" and declared:
@@ -352,7 +356,7 @@ class Bench:
             percentile=not_scored("random portfolios with the same trades hardly differ"), p=None
         )
         if plant not in PASSIVE:
-            # Portfolios of chance that were as much invested and paid the same costs.
+            # Random portfolios with the same investment and the same costs.
             paths = growth(self._crowd * daily.invested + daily.trading)
             place = place_among(growth(daily.total), paths, bootstrap=BootstrapConfig(draws=100))
             luck = luck_evidence([Luck(episode=plant, agent=plant, seed=0, place=place)])
@@ -409,10 +413,10 @@ class Bench:
         return decompose(model, weights, daily.total - rate * turnover), held
 
     def _leaks(self, plant: Plant, seed: int, weights: Floats) -> LeakEvidence:
-        """Play the agent with another future: its holdings must stay the same.
+        """Return the leak evidence: whether a different future changes the agent's holdings.
 
-        A plant that knows the future knows the coming session. One world in which every session is
-        another one tests all sessions.
+        A planted agent that knows the future knows the coming session. One world in which every
+        session is replaced therefore tests all sessions.
         """
         other = weights_of(plant, self.world.other_future(0, seed), self.plants, seed=seed)
         moved, days = int((other != weights).any(axis=1).sum()), self.world.sessions
@@ -420,12 +424,16 @@ class Bench:
             said = f"another future changed what was held in {moved} of {days} sessions"
             return LeakEvidence(tested=True, findings=("bars",), sentence=said)
         bound = float(1.0 - 0.05 ** (1.0 / days))
-        return LeakEvidence(tested=True, sentence=f"nothing moved in {days} sessions", bound=bound)
+        return LeakEvidence(
+            tested=True, sentence=f"no holding changed in {days} sessions", bound=bound
+        )
 
 
 def answer_key(config: VerdictConfig | None = None) -> Assay:
-    """Judge one account of each nature in :data:`SHOWN` on one world, with the answer key beside
-    the verdicts."""
+    """Return the verdicts on one account of each nature in :data:`SHOWN`, with the answer key.
+
+    All accounts trade in one world.
+    """
     settings = config or VerdictConfig()
     bench = Bench(planted_world(FIRST_WORLD), PlantConfig(), settings)
     return Assay(
@@ -474,6 +482,6 @@ def _kinds(seed: int, config: VerdictConfig | None) -> dict[str, Kind]:
 def daily_rows(daily: DailyParts, market: Floats) -> dict[str, Floats]:
     """Return daily parts under the names of :func:`rows_of_seeds`."""
     rows = rows_of(daily) | {INVESTED: daily.invested, "market": market}
-    # All that a planted agent loses by trading are its costs.
+    # Costs are the only trading loss of a planted agent.
     costs = {"costs": rows["trading"], "fills": np.zeros(daily.total.size)}
     return rows | costs | {ALPHA: rows["selection"] + rows["trading"], "tilt": daily.tilt}

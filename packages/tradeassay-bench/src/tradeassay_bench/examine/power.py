@@ -1,4 +1,4 @@
-"""The power of a recorded run: how much skill an agent's sessions and seeds would have revealed."""
+"""Compute the power of a recorded run: how much skill its sessions and seeds would have revealed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's comparison with its baseline as an experiment; None and a ``reason`` without one."""
+    """The power of an agent's comparison with its baseline.
+
+    Without a baseline, ``design`` and ``power_summary`` are None and ``reason`` states why.
+    """
 
     setting: str = msgspec.field(name="cell")
     agent: str
@@ -25,7 +28,7 @@ class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The smallest effect that could have been seen, in words."""
+        """Return a sentence with the smallest effect that the comparison could have detected."""
         return (
             self.power_summary.sentence
             if self.power_summary is not None
@@ -34,7 +37,7 @@ class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def power_of_run(run: Run, *, ratio: float = SKILLED) -> tuple[AgentPower, ...]:
-    """Return the power of every agent's comparison in a run, without the baselines.
+    """Return the power of every agent's comparison in a run. Baselines are left out.
 
     The dependence between sessions and between seeds is measured on active log returns. Raises
     :class:`~tradeassay_bench.core.errors.RunError` while the run is unfinished.

@@ -1,8 +1,8 @@
-"""Results by kind of market: in which regimes did a recorded run work?
+"""Split the results of a recorded run by market regime.
 
-A regime is a window of an index path that rose, fell, fell and came back, or went nowhere. The
-rules look at a window as a whole, so that a tag is known only when it is over. Tags are a way to
-read results, and no signal to trade on.
+A regime is a window of an index path that rose, fell, fell and recovered, or moved sideways. The
+rules use the whole window. A tag is therefore known only after the window has ended. Tags help to
+interpret results. They are not a trading signal.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ REGIMES: tuple[Regime, ...] = ("bull", "bear", "v", "flat")
 
 
 class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules, in the order in which they are applied.
+    """The rules of regimes, in the order in which they are applied.
 
     A window of ``length`` sessions is a **v** if it falls by at least ``depth`` from its first
     level, has its low in its middle (between ``edge`` and 1 - ``edge`` of its sessions), and
-    regains at least ``regained`` of the fall. It is a **bull** if it ends at least ``move`` above
-    its first level, a **bear** if as far below, else **flat**. The rest at the end of a path joins
-    the last window if it is shorter than half of one.
+    recovers at least ``regained`` of the fall. It is a **bull** if it ends at least ``move`` above
+    its first level, a **bear** if it ends at least ``move`` below, else **flat**. A rest at the end
+    of a path joins the last window if it is shorter than half a window.
 
     Raises :class:`UserError` for values out of range.
     """
@@ -51,13 +51,14 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.length < 5:
             raise UserError(
-                f"windows of {self.length} sessions have no shape", hint="give at least 5"
+                f"a regime cannot be determined in {self.length} sessions", hint="give at least 5"
             )
         if not (
             self.move > 0 and 0 < self.depth < 1 and 0 < self.regained <= 2 and 0 <= self.edge < 0.5
         ):
             raise UserError(
-                "these rules tag nothing", hint="move > 0, 0 < depth < 1, 0 < regained, edge < 0.5"
+                "the rules cannot tag any window",
+                hint="move > 0, 0 < depth < 1, 0 < regained, edge < 0.5",
             )
 
 
@@ -72,10 +73,10 @@ class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegimePanel(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in all sessions of one regime.
+    """The results of one agent in all sessions of one regime.
 
-    The measures are yearly means (``return``, ``against the index``, ``selection``, ``alpha``:
-    selection + trading), ``sharpe``, and ``max_drawdown``, the worst inside a single span.
+    The measures are annual means (``return``, ``against the index``, ``selection``, and ``alpha``:
+    selection + trading), ``sharpe``, and ``max_drawdown``, the largest within a single span.
     ``spans`` counts the windows.
     """
 
@@ -89,8 +90,10 @@ class RegimePanel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tag_window(levels: Floats, rules: RegimeRules | None = None) -> Regime:
-    """Return the regime of a path of levels as a whole. Raises :class:`UserError` for fewer than
-    two levels."""
+    """Return the regime of a whole path of levels.
+
+    Raises :class:`UserError` for fewer than two levels.
+    """
     rules = rules or RegimeRules()
     levels = np.asarray(levels, dtype=np.float64)
     if levels.size < 2 or not (levels > 0).all():
@@ -110,8 +113,10 @@ def tag_window(levels: Floats, rules: RegimeRules | None = None) -> Regime:
 
 
 def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[IndexRegime, ...]:
-    """Cut a path into windows and tag each. ``levels`` has one entry per session and one from the
-    day before."""
+    """Split a path into windows and tag each window.
+
+    ``levels`` has one entry per session, preceded by the level of the day before.
+    """
     rules = rules or RegimeRules()
     sessions = np.asarray(levels).size - 1
     starts = list(range(0, max(sessions, 0), rules.length))
@@ -131,10 +136,10 @@ def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[Index
 
 
 def regime_panels(run: Run, rules: RegimeRules | None = None) -> tuple[RegimePanel, ...]:
-    """Return every agent of a run in every regime that its market went through.
+    """Return the results of every agent of a run in every regime of its market.
 
-    The path is that of the benchmark's index. Sessions of one regime are put together, and
-    intervals resample them in blocks. Raises :class:`UserError` if a benchmark has no index.
+    The path is the index of the benchmark suite. Sessions of one regime are concatenated, and the
+    intervals use a block bootstrap. Raises :class:`UserError` if a benchmark suite has no index.
     """
     attribution, rules = attribute_run(run, convention="corrected"), rules or RegimeRules()
     return tuple(
@@ -197,7 +202,7 @@ def _panels(
             measures["max_drawdown"] = Measure(
                 value=significant(worst),
                 n=int(places.size),
-                note="no interval: the worst of single spans",
+                note="no interval: this is the largest drawdown of a single span",
             )
         panels.append(
             RegimePanel(

@@ -1,5 +1,7 @@
-"""Evidence for a verdict that only runs have: seeds, luck, masks, recall, and other tries of a
-folder."""
+"""Collect the evidence for a verdict that only runs have.
+
+It covers seeds, luck, masks, recall, and other tries in a folder.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,15 @@ _LEAST_SHARED = 20
 
 
 MOST_COMPARED = 400
-"""The most episodes that are read and compared. Further ones count without a comparison."""
+"""The largest number of episodes that are compared. Further episodes count without a comparison."""
 
 
 def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
-    """Return how many other strategies the run's folder has tried on ``dataset`` in these sessions.
+    """Return how many other strategies in the run's folder traded ``dataset`` in these sessions.
 
-    The best of thirty is lucky by construction. A run does not say how many others there were, but
-    its folder does. Baselines do not count, nor does a repetition of one of the run's own agents. A
-    folder that cannot be read as a finished run is no try.
+    The best of thirty tries is lucky by construction. A run does not state the number of other
+    tries, but its folder shows it. Baselines do not count, nor do repetitions of the run's own
+    agents. A folder that cannot be read as a finished run is not a try.
     """
     if len(sessions) < _LEAST_SHARED:
         return Tried()
@@ -69,10 +71,9 @@ def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
 
 
 def _active(run: Run, dataset: str, wanted: dict[str, int]) -> list[Floats]:
-    """Return each agent's return beyond its baseline on the wanted sessions, NaN where it did not
-    play.
+    """Return each agent's return over its baseline on the wanted sessions; NaN on missing sessions.
 
-    Agents that share less than half of the sessions are other experiments.
+    Agents that share less than half of the sessions are separate experiments.
     """
     rows = [row for row in run.scores.agents if row.dataset == dataset]
     bases = {row.setting: _placed(run, row.episodes[0], wanted) for row in rows if row.baseline}
@@ -110,10 +111,10 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def rows_of_seeds(attributions: Sequence[Attribution]) -> dict[str, Floats]:
-    """Return the daily parts of an account that holds all seeds in equal parts, and their sum
-    ``edge``.
+    """Return the daily parts of an account that holds all seeds with equal weights.
 
-    All seeds must have the same sessions. A part that a seed does not have is 0 there.
+    The sum of selection and trading is added as ``edge``. All seeds must have the same sessions. A
+    part that a seed does not have is 0 for that seed.
     """
     names: dict[str, None] = {}
     each = []
@@ -146,7 +147,7 @@ def rows_of_seeds(attributions: Sequence[Attribution]) -> dict[str, Floats]:
 
 
 def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
-    """Return several seeds' luck as one."""
+    """Return the luck of several seeds as one piece of evidence."""
     placed = sorted(
         (luck.place for luck in each if luck.place is not None),
         key=lambda place: place.percentile.value or 0.0,
@@ -155,7 +156,8 @@ def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
         return LuckEvidence(
             percentile=not_scored(str(each[0].reason) if each else "nothing was played"), p=None
         )
-    # With an even number of seeds, take the worse of the two in the middle: a bound must not be lucky.
+    # With an even number of seeds, use the worse of the two middle ones, so that the bound is not a
+    # lucky one.
     middle = placed[(len(placed) - 1) // 2]
     times = 1.0 if len(placed) == 1 else 2.0
     as_well, as_badly = (
@@ -185,14 +187,14 @@ def contrast_of(
 
     try:
         return memory_contrast(run, config=MemoryConfig(level=config.level, draws=config.draws))
-    except UserError:  # no masked episode has a result, and the rows say so
+    except UserError:  # no masked episode has a result, which the rows report
         return None
 
 
 def with_contrast(
     findings: AgentFindings, contrast: MemoryContrast | None, mode: str | None
 ) -> AgentFindings:
-    """Return findings with the agent's part of the contrast over all windows."""
+    """Return the findings with the agent's share of the contrast over all windows."""
     memory = findings.memory
     if memory is None or memory.against is None or contrast is None:
         return findings
@@ -223,8 +225,10 @@ def with_recall(
     mask: str | None,
     records: Sequence[MemoryRecord],
 ) -> AgentFindings:
-    """Return findings with direct evidence on the model's memory, or with what asking for it would
-    take."""
+    """Return the findings with direct evidence on the model's memory.
+
+    Without such evidence, the findings state the plan and cost of a recall audit.
+    """
     from tradeassay_bench.examine.memory import (
         CounterfactualReport,
         RecallReport,
@@ -256,7 +260,7 @@ def with_recall(
             reason = f"assay --recall ask would take {plan}"
         bare = RecallEvidence(recall=unasked, reason=reason, excluded=why)
         return msgspec.structs.replace(findings, recall=bare)
-    # Several audits are one piece of evidence: a model that recalls in any of them recalls.
+    # Several audits are one piece of evidence: a model that recalls in one of them recalls.
     audit = next(
         (record for record in audits if record.told == "recalls"), audits[-1] if audits else None
     )
@@ -266,8 +270,8 @@ def with_recall(
         (record for record in each if record.first.value is not None), each[-1] if each else None
     )
     keys = [key for key in scores.episodes if run.series(key).failure is None]
-    # A model with correct recall seems to follow it wherever it is lucky. If names and days were hidden, it cannot
-    # have used recall, unless a probe of the mask says otherwise.
+    # A lucky model with correct recall seems to use its recall. If names and days were hidden, the
+    # model cannot have used it, unless a probe of the mask shows otherwise.
     hidden = mask == "blinded"
     split = split_run(run, keys, audits) if audits and keys and not hidden else None
     why = None if audit is None or audit.told == "recalls" else untold(audits)
@@ -296,7 +300,7 @@ def with_recall(
 def _cannot_have_read(
     findings: AgentFindings, run: Run, episode: EpisodeSpec, mask: str | None
 ) -> str | None:
-    """Return why a model cannot have read what it traded; None if it may have."""
+    """Return why a model cannot have read about the traded window; None if it may have."""
     if findings.badges is not None and findings.badges.data == "synthetic":
         return "recall is excluded: the data is synthetic, and no model has read it"
     if findings.badges is not None and findings.badges.model == "scripted":

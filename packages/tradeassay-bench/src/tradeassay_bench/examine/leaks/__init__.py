@@ -1,4 +1,4 @@
-"""Leak test for agents: does tomorrow's data move today's decisions, and through which channel?"""
+"""Test whether an agent's decisions depend on future data, and through which channel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The leak test: at every session replace all data after the clock, and see whether decisions move.
+"""Run the leak test: replace all data after the clock at every session and compare the decisions.
 
-There is one pass per kind of future, however long the window is. If something moves, one pass per
-channel finds the channel.
+The test needs one pass per kind of future, however long the window is. If a decision changes, one
+pass per channel finds the channel.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def leak_test(
     """Test whether an agent's decisions depend on data after its clock, and find the channel.
 
     ``agent`` is a registered name, a model's name (``scripted/sensible``), a class in a file
-    (``./mine.py:Mine``), an agent class, or a function that makes an agent. The window is the
-    benchmark's, or ``window``. An agent that is asked in a conversation is asked for
-    ``config.sessions`` days (or :data:`~tradeassay_bench.examine.leaks.leak_result.ASKED`), once.
-    Everything else is free. Raises :class:`UserError` for an unknown name, and for a window of
+    (``./mine.py:Mine``), an agent class, or a function that makes an agent. ``window`` defaults to
+    the window of the benchmark suite. An agent that uses a model is queried once, for
+    ``config.sessions`` days (default: :data:`~tradeassay_bench.examine.leaks.leak_result.ASKED`).
+    All further passes are free. Raises :class:`UserError` for an unknown name, and for a window of
     fewer than two sessions.
     """
     config = config or LeakTestConfig()
@@ -123,7 +123,7 @@ def leak_test(
 
 
 class StoredFutures:
-    """Other futures of one market at a time, written once for all agents that are tested in it."""
+    """Alternative futures of one market at a time, written once and shared by all tested agents."""
 
     def __init__(self) -> None:
         self._place = tempfile.TemporaryDirectory(prefix="tradeassay-leaks-")
@@ -139,7 +139,7 @@ class StoredFutures:
         self._place.cleanup()
 
     def panel(self, snapshot: Snapshot) -> Panel:
-        """Return a market's true panel. The futures of another market are dropped."""
+        """Return the true panel of a market. Futures of the previous market are deleted."""
         if self._panel is None or self._of is None or self._of.sha256 != snapshot.sha256:
             self._forget()
             self._of, self._panel = snapshot, read_panel(snapshot.folder)
@@ -154,7 +154,7 @@ class StoredFutures:
         seed: int,
         until: int,
     ) -> tuple[dict[str, Channel], Snapshot]:
-        """Return the words that were planted in another future, and the future itself."""
+        """Return the words planted in an alternative future, and the snapshot of that future."""
         panel, key = self.panel(snapshot), (cut, tuple(channels), style, seed, until)
         if key not in self._made:
             other, canaries = rewrite(panel, cut, channels, style, seed, until=until)
@@ -208,7 +208,7 @@ class _Trial:
         present = [channel for channel, why in channels.items() if why is None]
         for style in STYLES:
             self._try(cut, style, present, days)
-        repeatable = self.repeats is not False  # None if no other future moved anything
+        repeatable = self.repeats is not False  # None if no alternative future changed a decision
         notes = []
         if not repeatable:
             notes.append(
@@ -243,8 +243,10 @@ class _Trial:
     def _try(
         self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...]
     ) -> None:
-        """Sweep with another future in all channels. If that moves something, sweep channel by
-        channel."""
+        """Run a pass with an alternative future in all channels.
+
+        If a decision or message changes, run one pass per channel.
+        """
         canaries, (seen, moved) = self._sweep(cut, style, present, days)
         repeated_fact = False
         for day in seen:
@@ -312,8 +314,7 @@ class _Trial:
         detail: str,
         days: int = 1,
     ) -> None:
-        """Keep the first finding of a kind, channel and place, with the number of days on which it
-        was seen."""
+        """Add the first finding of a kind, channel and place, with its number of days."""
         for at, one in enumerate(self.findings):
             if (one.kind, one.channel, one.through) == (kind, channel, through):
                 seen = max(one.days, days) if kind == "counterfactual" else one.days + 1
@@ -338,12 +339,12 @@ def _subject(
     benchmark: Benchmark,
     episode: EpisodeSpec,
 ) -> Subject:
-    """Return the agent under test: one that answers at once, or one that is asked in a
-    conversation."""
+    """Return the agent under test: a rule that answers directly, or an agent that queries a model."""
     if isinstance(agent, str) and "/" not in agent:
         if agent == "model":
             raise UserError(
-                "a model is named by its own name", hint="e.g. scripted/sensible or openai/gpt-4.1"
+                "a model must be given by its own name",
+                hint="e.g. scripted/sensible or openai/gpt-4.1",
             )
         if converses(agent):
             opening = Opening(
@@ -359,13 +360,13 @@ def _subject(
         settings = make_config("model", ModelConfig, {"model": agent, **params})
         assert isinstance(settings, ModelConfig)
         model_settings = model_params(settings, protocol_config(benchmark))
-        check_model(agent)  # a model that cannot be asked would look like one that never trades
+        check_model(agent)  # an unavailable model would look like a model that never trades
         return ModelSubject(agent, partial(open_model, agent, model_settings), benchmark, episode)
     config = getattr(agent, "Config", None)
     if config is None:
         return RuleSubject(name, agent, benchmark, episode)
     agent_class: Callable[..., Agent] = agent
-    # The config is made anew for every play, because an agent may write into its own.
+    # Each run gets a new config, because an agent may modify its config.
     return RuleSubject(
         name, lambda: agent_class(make_config(name, config, params)), benchmark, episode
     )
@@ -374,7 +375,7 @@ def _subject(
 def _window(
     benchmark: Benchmark, snapshot: Snapshot, window: Window | None, sessions: int | None
 ) -> tuple[Benchmark, bool]:
-    """Return the benchmark cut to the tested sessions, and whether these are all of them."""
+    """Return the benchmark limited to the tested sessions, and whether these are all sessions."""
     market = benchmark.market
     first, last = (market.first, market.last) if window is None else (window.first, window.last)
     every = snapshot.rows(first, last)
@@ -400,10 +401,11 @@ def leak_tests(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> dict[str, LeakTestReport]:
-    """Return a leak test of every agent of a run (or of some), in the first setting that it played.
+    """Return the leak tests of a run's agents, each in the first setting in which the agent ran.
 
-    Rules are played again. Models are not asked: their recorded answers are given again. Agents
-    over a wire, and agents that cannot be played again, are left out.
+    ``agents`` selects agents; empty means all. Rules run again. Models are not queried: their
+    recorded answers are replayed. Agents that connect over a network, and agents that cannot run
+    again, are left out.
     """
     say = say or (lambda _: None)
     labels = dict.fromkeys(
@@ -411,11 +413,11 @@ def leak_tests(
     )
     waiting = {label: _testable(run, label) for label in labels}
     modules, own_script = modules_of(run.episodes)
-    # Agents of the caller's own script are registered in this process only.
+    # Agents from the caller's own script are registered in this process only.
     spread = HERE if own_script else msgspec.structs.replace(spread, modules=modules)
     reports: dict[str, LeakTestReport] = {}
     with StoredFutures() as futures:
-        # Other futures are the same for all agents of a market; another process writes its own.
+        # All agents of a market share its alternative futures. Each process writes its own copy.
         shared = futures if spread.executor == "inline" else None
         test = partial(_test_of_episode, run, config=config, futures=shared)
         while keys := {
@@ -429,7 +431,7 @@ def leak_tests(
                     reports[label] = report
                 else:
                     say(f"no leak test of {label}: {report}")
-            # An agent that cannot be played again in one setting may be in another.
+            # An agent that cannot run again in one setting may run again in another.
             waiting = {
                 label: keys_left
                 for label, keys_left in waiting.items()
@@ -441,11 +443,11 @@ def leak_tests(
 def _test_of_episode(
     run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
 ) -> LeakTestReport | str:
-    """Test a recorded episode over its own sessions, or return why it cannot be played again.
+    """Test a recorded episode over its own sessions, or return why it cannot run again.
 
-    ``futures`` are shared with other agents of the same market. A rule is played again. A model is
-    not asked: its recorded answers are given again, and its messages in other futures are compared
-    with the true ones. Raises :class:`UserError` if its venue has other rules now.
+    ``futures`` are shared with other agents of the same market. A rule runs again. A model is not
+    queried: its recorded answers are replayed, and its messages in alternative futures are compared
+    with the true messages. Raises :class:`UserError` if the rules of the venue have changed.
     """
     run.manifest.refuse_other_venue(run.episode(key).benchmark)
     config = config or LeakTestConfig()
@@ -471,8 +473,7 @@ def _test_of_episode(
 
 
 def _testable(run: Run, label: str) -> Iterator[str]:
-    """Yield an agent's episodes that can be played again at no cost, without asking an outside
-    service."""
+    """Yield an agent's episodes that can run again free of charge and without an external service."""
     for episode in run.episodes:
         if episode.label != label or run.series(episode.key).failure is not None:
             continue

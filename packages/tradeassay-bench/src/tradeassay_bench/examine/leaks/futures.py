@@ -1,5 +1,7 @@
-"""Other futures: the same market up to a moment, and another one after it, in some channels or in
-all."""
+"""Construct alternative futures of a market.
+
+An alternative future equals the market up to a moment. After it, some or all channels differ.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ _replace = msgspec.structs.replace
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A decision's moment in the session of ``row``."""
+    """The moment of a decision in the session of ``row``."""
 
     row: int
     phase: Moment
 
     @property
     def first_unknown(self) -> int:
-        """The first row whose bar is not fully known."""
+        """Return the first row whose bar is not fully known."""
         return self.row + 1 if self.phase == "close" else self.row
 
     def clock(self, panel: Panel) -> Instant:
@@ -46,7 +48,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A panel that is being rewritten after a cut."""
+    """A panel whose data after a cut is being rewritten."""
 
     panel: Panel
     cut: Cut
@@ -60,7 +62,7 @@ class _Work:
         return str(self.panel.sessions[self.cut.row])
 
     def some(self, share: float, among: Collection[str]) -> frozenset[str]:
-        """Draw a share of symbols, at least one if there is any."""
+        """Draw a share of the symbols, but at least one symbol if there are any."""
         names = sorted(among)
         count = min(len(names), max(1, round(share * len(names))))
         return frozenset(names[k] for k in self.rng.permutation(len(names))[:count].tolist())
@@ -78,12 +80,11 @@ def rewrite(
     *,
     until: int | None = None,
 ) -> tuple[Panel, dict[str, Channel]]:
-    """Return ``panel`` with all data after ``cut`` changed in ``channels`` only, and the words
-    planted in it.
+    """Return ``panel`` with all data after ``cut`` changed in ``channels``, and the planted words.
 
-    Each planted word belongs to one channel. ``mirrored`` turns every price path over: rises fall,
-    and the best become the worst. ``noisy`` multiplies prices with noise and draws suspensions.
-    Facts with a word of their own are planted just after the cut, and after the same moment of
+    Each planted word belongs to one channel. ``mirrored`` reverses every price path: gains become
+    losses and the best names become the worst. ``noisy`` multiplies prices by noise and draws
+    suspensions. Facts with a unique word are planted just after the cut, and at the same time of
     every later session up to row ``until``.
     """
     rows = range(cut.row, cut.row + 1 if until is None else until + 1)
@@ -91,7 +92,8 @@ def rewrite(
     canaries: dict[str, Channel] = {}
     for channel, change in _CHANGES.items():
         if channel in channels:
-            # Each channel draws from a generator of its own: what one draws must not move what another does.
+            # Each channel has its own generator, so that the draws of one channel do not change
+            # those of another.
             words = f"{seed}/{cut.row}/{style}/{channel}"
             digest = hashlib.sha256(words.encode()).hexdigest()
             token = f"canary{digest[:10]}"
@@ -104,7 +106,7 @@ def rewrite(
 
 
 def present_channels(panel: Panel, cut: Cut) -> dict[Channel, str | None]:
-    """Return every channel with None if it has something to rewrite, else with the reason."""
+    """Return all channels, each with the reason why it cannot be rewritten, or None if it can."""
     today = str(panel.sessions[cut.row])
     gone = any(one.delisted is not None and one.delisted >= today for one in panel.listings)
     later = any(one.listed > today for one in panel.listings)
@@ -274,7 +276,7 @@ def _fundamentals(work: _Work) -> dict[str, Any]:
 
 
 def _last_close(closes: Floats) -> Floats:
-    """Return every column's last close; NaN if there is none."""
+    """Return the last close of every column; NaN if there is none."""
     last: Floats = previous_close(np.pad(closes, ((0, 1), (0, 0))), None)[-1]
     return last
 

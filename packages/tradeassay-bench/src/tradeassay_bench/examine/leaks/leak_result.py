@@ -1,4 +1,4 @@
-"""The configuration and the findings of a leak test: frozen records that can be written as JSON."""
+"""Define the configuration and the findings of a leak test, frozen records that write to JSON."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Channel = Literal[
     "fundamentals",
 ]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-"""The channels through which the future could come, each rewritten on its own."""
+"""The channels through which future data could leak. Each is rewritten separately."""
 Kind = Literal["counterfactual", "canary", "time stamp"]
 Count = Annotated[int, Meta(ge=1)]
 
 
 class LeakTestConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The size of a leak test: decisions tested, and the seed of all draws.
+    """The size of a leak test: the number of decisions tested, and the seed of all draws.
 
-    ``sessions`` None tests every session of the window; a model that has to be asked is then asked
-    for :data:`ASKED`. Every session gets two other futures: one with prices turned over, one that
-    is noise.
+    If ``sessions`` is None, every session of the window is tested, and a model is queried for
+    :data:`ASKED` sessions. Every session gets two alternative futures: one with reversed prices and
+    one with noise.
     """
 
     sessions: Count | None = None
@@ -38,16 +38,16 @@ class LeakTestConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 ASKED = 40
-"""Sessions for which a model is asked by default. Every one of them costs money."""
+"""The default number of sessions for which a model is queried. Each session costs money."""
 
 
 class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One leak.
 
-    ``channel`` is the data that got through. It is None if only all channels together moved
-    something, or if a time stamp alone showed it. ``through`` is the place where it was seen:
+    ``channel`` is the data that leaked. It is None if only all channels together changed a
+    decision, or if a time stamp alone revealed the leak. ``through`` is the place of the leak:
     ``decision`` for a rule, ``prompt`` or ``tool <name>`` for a model. ``session`` and ``step`` are
-    the first that showed it, ``days`` is the number of days on which it was seen.
+    the first with the leak. ``days`` is the number of days with the leak.
     """
 
     kind: Kind
@@ -60,13 +60,12 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def moved_share(moved: int, sessions: int) -> Measure:
-    """Return the share of sessions that moved and its upper bound at 95 % confidence, by
-    Clopper-Pearson.
+    """Return the share of sessions that changed, with its one-sided upper bound at 95 % confidence.
 
-    The bound is one-sided. If nothing moved it is the :attr:`LeakTestReport.undetected` of the
-    sentence.
+    The bound follows Clopper and Pearson. If no session changed, it is the
+    :attr:`LeakTestReport.undetected` of the sentence.
     """
-    from scipy.special import betaincinv  # takes a while to import
+    from scipy.special import betaincinv  # slow to import
 
     if not sessions:
         return not_scored("nothing was played")
@@ -76,7 +75,7 @@ def moved_share(moved: int, sessions: int) -> Measure:
 
 
 def undetected_after(sessions: int) -> float:
-    """Return the share of leaking days that stays unseen in so many sessions with a chance of 5 %."""
+    """Return the share of leaking days that ``sessions`` sessions miss with probability 5 %."""
     return 1.0 - math.exp(math.log(0.05) / sessions)
 
 
@@ -84,7 +83,7 @@ NO_ANSWER: Final = (
     "does not repeat itself: no planted fact was seen, more cannot be told.",
     "there was nothing that could move.",
 )
-"""The end of the sentence for a test that could show nothing."""
+"""The end of the sentence for a test that could not detect anything."""
 
 
 def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
@@ -100,14 +99,14 @@ def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a leak test.
 
-    In each of ``sessions`` everything after the decision was replaced by ``futures`` others.
+    In each of ``sessions``, all data after the decision was replaced by ``futures`` alternatives.
     ``moved`` is, by channel, the share of sessions whose decision, or whose messages to a model,
-    changed. Its upper end says how much so few sessions can exclude (:func:`moved_share`).
-    ``untested`` are the channels that the data does not have. ``repeatable`` is False for an agent
-    that answers differently to the same questions: then only planted facts and time stamps count.
-    ``whole`` is whether the test saw the whole window. ``files_open`` is whether the agent is a
-    user's own code that ran beside the data: files that it read from the disk are no channel of the
-    data.
+    changed. Its upper bound states what so few sessions can exclude (:func:`moved_share`).
+    ``untested`` lists the channels that the data does not have. ``repeatable`` is False for an
+    agent that answers the same questions differently. For such an agent only planted facts and time
+    stamps count. ``whole`` is whether the test covered the whole window. ``files_open`` is whether
+    the agent is a user's own code that ran with access to files. The test does not cover files that
+    it read from the disk.
     """
 
     agent: str
@@ -127,16 +126,16 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leaks(self) -> bool:
-        """Whether a leak was found."""
+        """Return whether a leak was found."""
         return bool(self.findings)
 
     @property
     def undetected(self) -> float | None:
-        """The share of days on which a leak could have been missed, at 95 % confidence; None if
-        unknown.
+        """Return the share of leaking days that the test could have missed, at 95 % confidence.
 
-        A leak on a share p of all days stays unseen in n sessions with the chance (1 - p)^n. Days
-        without an order count too: an order that another future would have caused shows there.
+        Returns None if it is unknown. A leak on a share p of all days remains undetected in n
+        sessions with probability (1 - p)^n. Days without an order count too, because the test would
+        show an order caused by an alternative future.
         """
         if self.findings or not self.repeatable or not self.decisions_with_orders:
             return None
@@ -144,7 +143,7 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence, no stronger than the test."""
+        """Return the result in one sentence that claims no more than the test shows."""
         if self.findings:
             places: dict[str, None] = {}
             for one in self.findings:

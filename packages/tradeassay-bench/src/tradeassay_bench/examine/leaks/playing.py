@@ -1,9 +1,9 @@
-"""Play an agent for a leak test: a rule through the daily protocol, a model through the benchmark's
-own.
+"""Run an agent for a leak test.
 
-A model is asked once, on the true data. Tool results that are stamped later than the clock never
-reach it. In every other future its recorded answers are given again. A model that sees the same
-messages says the same, and its messages are the only way by which data can reach it.
+A rule runs through the daily protocol, a model through the protocol of the benchmark suite. A model
+is queried once, on the true data. It never receives tool results with a time stamp after the clock.
+In every alternative future its recorded answers are replayed. A model with the same messages gives
+the same answers, and data can reach it through its messages only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tradeassay_bench.runs.spec.episode import EpisodeSpec, open_protocol
 AHEAD = frozenset(
     ("ex_date", "expiry", "delisted", "until", "end", "to", "end_date", "calendar", "pay_date")
 )
-"""Fields whose dates may lie ahead, because their content was announced."""
+"""Fields whose dates may be in the future, because their content was announced."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _LABEL = re.compile(r"day_([+-]?\d+)")
@@ -49,8 +49,10 @@ WITHHELD = (
 
 
 class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
-    """A time stamp after the clock: its place (``prompt`` or ``tool <name>``), its field, and the
-    stamp."""
+    """A time stamp after the clock.
+
+    It has a place (``prompt`` or ``tool <name>``), a field, and the stamp.
+    """
 
     through: str
     field: str
@@ -58,11 +60,11 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
-    """Return (field, stamp) of everything in a JSON value that is dated after the observation's
-    clock.
+    """Return (field, stamp) of every time stamp in a JSON value after the observation's clock.
 
     Stamps are ISO days and instants, masked day labels (``day_+12``, counted from the first session
-    of the episode) and instants in nanoseconds. A text that only contains a date is no time stamp.
+    of the episode) and instants in nanoseconds. A text that merely contains a date is not a time
+    stamp.
     """
     return tuple(_late(value, observation, ""))
 
@@ -70,10 +72,10 @@ def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str
 def withhold_late(
     request: AskModel, observation: Observation
 ) -> tuple[AskModel, tuple[LateStamp, ...]]:
-    """Return a request without its late tool results, and what was late in it.
+    """Return a request without its late tool results, and its late stamps.
 
-    A prompt cannot be withheld without ending the day. A late stamp in a prompt is reported and
-    shown.
+    A prompt cannot be withheld without ending the day. A prompt with a late stamp is therefore
+    shown, and the stamp is reported.
     """
     messages: list[Message] = []
     found: list[LateStamp] = []
@@ -96,7 +98,7 @@ def withhold_late(
 
 
 def through_of(message: Message, request: AskModel) -> str:
-    """Return the source of a message of a request: ``prompt`` or ``tool <name>``."""
+    """Return the source of a message in a request: ``prompt`` or ``tool <name>``."""
     if message.role != "tool":
         return "prompt"
     names = {}
@@ -119,7 +121,7 @@ def _late(value: object, now: Observation, field: str) -> Iterator[tuple[str, st
 
 def _is_late(value: object, now: Observation) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value > max(now.time, 10**17)  # nanoseconds; a smaller one counts something else
+        return value > max(now.time, 10**17)  # nanoseconds; a smaller number is not an instant
     if not isinstance(value, str):
         return False
     label = _LABEL.fullmatch(value)
@@ -131,13 +133,13 @@ def _is_late(value: object, now: Observation) -> bool:
         return False
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:  # what cannot be read is not late
+    except ValueError:  # an unreadable stamp is not late
         return False
     return instant(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment) > now.time
 
 
 class QuestionShown(NamedTuple):
-    """One question of a day, as the model got it, with its answer."""
+    """One question of a day as the model received it, with its answer."""
 
     request: AskModel
     reply: ModelReply
@@ -145,7 +147,7 @@ class QuestionShown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlayedDay:
-    """One decision: the questions for it (none for a rule), and what was late in them."""
+    """One decision with its questions (none for a rule) and the late stamps in them."""
 
     step: int
     session: str
@@ -155,7 +157,7 @@ class PlayedDay:
 
     @property
     def words(self) -> str:
-        """All text in which a planted word could show: the decision, and the messages to the model."""
+        """Return the text that could contain a planted word: the decision and the messages."""
         shown = []
         for one in self.asked:
             for message in one.request.messages:
@@ -165,7 +167,7 @@ class PlayedDay:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The first difference, and the place where it was seen."""
+    """The first difference and its place."""
 
     step: int
     session: str
@@ -174,13 +176,13 @@ class Moved:
 
 
 Sweep = tuple[tuple[PlayedDay, ...], tuple[Moved, ...]]
-"""The days of a pass in which the future was always another one, and everything that moved."""
+"""The days of a pass with a new future after each decision, and all differences."""
 
 
 def _in_other_future(
     play: Play[Any, Any], snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]
 ) -> Iterator[tuple[Observation, PlayedDay]]:
-    """Yield each day's observation in the other future, and the true day.
+    """Yield each day's observation in the alternative future, with the true day.
 
     The present of a spliced market is its moment of decision. The account then continues with the
     true decision.
@@ -193,15 +195,17 @@ def _in_other_future(
             return
         snapshot.move(rows[before.step], moment)
         yield seen, before
-        # To carry out orders and to open a session, the market must see the whole of it.
+        # The market needs its whole data to execute orders and to open a session.
         snapshot.move(rows[min(before.step + 1, len(rows) - 1)], "close")
         play.decide(before.decision)
         seen = play.observation
 
 
 class RuleSubject:
-    """An agent that answers at once. ``own_code`` is whether a user's own code ran with files open
-    to it."""
+    """An agent that answers directly.
+
+    ``own_code`` is whether a user's own code ran with access to files.
+    """
 
     def __init__(
         self, name: str, make: Callable[[], Agent], benchmark: Benchmark, episode: EpisodeSpec
@@ -211,15 +215,17 @@ class RuleSubject:
         self.own_code = False
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        """Play the window."""
+        """Run the agent through the window and return its days."""
         agent = self._make()
         self.own_code = self.own_code or not is_ours(type(agent).__module__)
         records = steps(snapshot, self._benchmark, self._episode, agent)
         return tuple(PlayedDay(one.step, one.session, one.decision) for one in records)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
-        """Play again with another future after every decision, and compare the decisions byte by
-        byte."""
+        """Run the agent again with an alternative future after every decision.
+
+        Decisions are compared byte by byte.
+        """
         talk = ByObservation(self._benchmark.day)
         play: Play[AskDecision, Decision] = Play(
             snapshot, self._benchmark.market, talk, key=self._episode.key, seed=self._episode.seed
@@ -240,10 +246,12 @@ class RuleSubject:
 
 
 class ModelSubject:
-    """An agent that is asked in the benchmark's own conversation. ``opened`` opens it.
+    """An agent that queries a model in the protocol of the benchmark suite.
 
-    Late tool results never reach it. With ``answers``, recorded by (step, number of the question),
-    it is not asked, and the conversation is played again.
+    ``opened`` opens the model.
+
+    The model never receives late tool results. With ``answers``, recorded by step and number of the
+    question, the model is not queried and the conversation is replayed.
     """
 
     own_code = False
@@ -262,7 +270,10 @@ class ModelSubject:
         self._answers, self._secret = answers, secret
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        """Ask the model through the whole window, or give its recorded answers again."""
+        """Query the model through the whole window, or replay its recorded answers.
+
+        Return the days.
+        """
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         days.play.open()
         if self._answers is None:
@@ -298,7 +309,7 @@ class ModelSubject:
                 days.end(record)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
-        """Give the recorded answers again and compare the messages to the model, byte by byte."""
+        """Replay the recorded answers and compare the messages to the model byte by byte."""
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         moved = []
         for seen, before in _in_other_future(days.play, snapshot, like):
@@ -320,7 +331,7 @@ class ModelSubject:
                 drive(addressed(days.protocol.dialogue(seen), place), answer)
                 days.end(before)
             except _Differs as differs:
-                # The day is taken as far as the question at which it was broken off.
+                # The day is used up to the question at which it was interrupted.
                 days.shown.append(QuestionShown(differs.now, ModelReply()))
                 days.end(replace(before, decision=Decision(status="failed")))
                 moved.append(Moved(before.step, before.session, *differs.how()))
@@ -328,7 +339,7 @@ class ModelSubject:
 
 
 class _Differs(Exception):
-    """A question in another future is not the question on the true data."""
+    """A question in an alternative future differs from the question on the true data."""
 
     def __init__(self, before: QuestionShown | None, now: AskModel) -> None:
         super().__init__("another question")
@@ -341,12 +352,14 @@ class _Differs(Exception):
         for old, new in zip(self.before.request.messages, self.now.messages, strict=False):
             if old != new:
                 return through_of(new, self.now), _first_difference(old.text, new.text)
-        return "prompt", "the tools on offer differ, or the number of messages does"
+        return "prompt", "the available tools or the number of messages differ"
 
 
 class _Days:
-    """Collects the days of a model's episode. Late parts of a question are withheld and kept beside
-    it."""
+    """Collect the days of a model's episode.
+
+    Late parts of a question are withheld and recorded with it.
+    """
 
     def __init__(
         self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot, secret: str | None
@@ -366,8 +379,10 @@ class _Days:
 
 
 class _Guarded:
-    """A conversation whose questions have all late parts removed. ``late`` is what was removed
-    today."""
+    """A conversation that removes all late parts from its questions.
+
+    ``late`` contains the parts removed today.
+    """
 
     def __init__(self, protocol: ModelProtocol) -> None:
         self.late: list[LateStamp] = []

@@ -1,8 +1,7 @@
-"""Luck: how good random portfolios would have been under the same rules, with the same trades and
-days.
+"""Compare a result with random portfolios under the same rules, on the same days.
 
 The market and the venue become arrays, and a journal becomes a schedule without names
-(``schedule``). Compiled code plays thousands of portfolios on it (``simulate``).
+(``schedule``). Compiled code runs thousands of portfolios on it (``simulate``).
 """
 
 from tradeassay_bench.examine.luck.luck import (

@@ -1,4 +1,4 @@
-"""The luck of a recorded episode, of a whole run, or of a user's own returns."""
+"""Compute the luck of a recorded episode, of a whole run, or of a user's own returns."""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import Run
 
 _FIRST, _CLEAR = 2_000, 0.07
-"""Portfolios that are looked at first, and the share of them that must have done as well, and as badly, for the
-others not to matter (a p-value from a sequence that is stopped at enough hits is one: Besag and Clifford 1991)."""
+"""The number of portfolios in the first look, and the share of them needed to stop after it.
+
+At least this share must be as good as the result, and at least this share as bad. The p-value of a
+sequence that stops at enough hits is valid (Besag and Clifford 1991).
+"""
 
 
 class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of portfolios, and the measure by which a result is placed among them.
+    """The number of portfolios, and the measure that ranks a result among them.
 
     Raises :class:`UserError` for numbers that are not finite.
     """
@@ -54,28 +57,28 @@ class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.portfolios <= MOST_DRAWS:
-            raise UserError(
-                f"{self.portfolios} random portfolios", hint=f"ask for 1 to {MOST_DRAWS:,}"
-            )
+            raise UserError(f"{self.portfolios} random portfolios", hint=f"use 1 to {MOST_DRAWS:,}")
 
 
 USUAL = LuckConfig()
-_shared_market = lru_cache(maxsize=2)(luck_market)  # read once for all agents that played in it
+_shared_market = lru_cache(maxsize=2)(luck_market)  # read once for all agents of this market
 
 
 class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts that returns do not contain: the ``names`` held at equal weight, and the yearly one-way
-    ``turnover``."""
+    """Facts that returns do not contain.
+
+    ``names`` is the number of names held at equal weight. ``turnover`` is one-way and annual.
+    """
 
     names: int
     turnover: float
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """The values to match and those of the random portfolios (their medians).
+    """The values to match, and the medians of the random portfolios.
 
-    Turnover is one-way and yearly, cash a share of the account's value, names the number held. All
-    are means over sessions.
+    Turnover is one-way and annual. Cash is a share of the account's value. Names are the number
+    held. All values are means over sessions.
     """
 
     turnover: tuple[float, float]
@@ -84,8 +87,10 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Luck(msgspec.Struct, frozen=True, kw_only=True):
-    """A result among random portfolios on its own schedule. Without a ``place`` there is a
-    ``reason``."""
+    """The rank of a result among random portfolios on the same schedule.
+
+    Without a ``place`` there is a ``reason``.
+    """
 
     episode: str
     agent: str
@@ -96,7 +101,7 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The result in plain words."""
+        """Return the result as a sentence."""
         if self.place is None:
             return f"no luck baseline: {self.reason}"
         share, place = self.place.percentile, self.place
@@ -114,13 +119,12 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
 def luck_of_episode(
     run: Run, key: str, config: LuckConfig = USUAL, *, stop_early: bool = False
 ) -> Luck:
-    """Return the place of an episode's result among random portfolios with the same times and sizes
-    of trades.
+    """Return the rank of an episode among random portfolios with the same trade times and sizes.
 
-    With ``stop_early`` the first 2,000 are enough if they do not differ, or if the result lies in
-    their middle. There is no place, with the reason, for an episode that failed, lost everything,
-    never traded, played a market with futures, or played by rules that
-    its venue no longer has. Raises :class:`~tradeassay_bench.core.errors.RunError` if it has not ended.
+    With ``stop_early``, the first 2,000 portfolios suffice if they are nearly equal, or if the
+    result is in their middle. An episode has no place, but a reason, if it failed, lost everything,
+    never traded, ran in a market with futures, or used rules that its venue no longer has. Raises
+    :class:`~tradeassay_bench.core.errors.RunError` if the episode has not ended.
     """
     episode, series = run.episode(key), run.series(key)
     luck = Luck(
@@ -141,7 +145,7 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason="it never traded")
     if stop_early and portfolios > 2 * _FIRST:
         made = random_portfolios(market, schedule, n=_FIRST, seed=config.seed)
-        # So far from both ends of the others that more of them would not bring it there.
+        # So far from both ends that further portfolios would not move it there.
         own, others = series.nav[-1] / series.nav[0], made.nav[:, -1] / made.nav[:, 0]
         clear = min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
         if clear or _all_alike(made.nav, market.periods_per_year) is not None:
@@ -153,7 +157,7 @@ def luck_of_episode(
 def luck_of_run(
     run: Run, *, agents: tuple[str, ...] = (), config: LuckConfig = USUAL, spread: Spread = HERE
 ) -> tuple[Luck, ...]:
-    """Return the luck of every episode of a run, or of those of some agents, in the run's order.
+    """Return the luck of every episode of a run, or of some agents, in the order of the run.
 
     ``spread`` distributes the episodes. Raises :class:`UserError` for an agent that the run does
     not have.
@@ -177,11 +181,11 @@ def luck_of_returns(
     config: LuckConfig = USUAL,
     title: str = "returns",
 ) -> Luck:
-    """Return the place of a user's own returns among random portfolios of a benchmark's market.
+    """Return the rank of a user's own returns among random portfolios of a benchmark's market.
 
-    ``returns`` go from ISO day to simple return, one for every session from the first to the last.
-    Returns say nothing about trades, so these are ``stated``. Raises :class:`UserError` if a
-    session is missing or the numbers cannot be met.
+    ``returns`` maps ISO days to simple returns, one for every session from the first to the last.
+    Returns do not contain trades, so the trades are ``stated``. Raises :class:`UserError` if a
+    session is missing or the stated numbers are impossible.
     """
     days = sorted(returns)
     if len(days) < 2:
@@ -192,18 +196,18 @@ def luck_of_returns(
     if missing:
         raise UserError(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
-            hint="give one return for every session of the market, and no other",
+            hint="give exactly one return for every session of the market",
         )
     turnover = stated.turnover / market.periods_per_year
     schedule, shape = even_schedule(len(days), names=stated.names, turnover=turnover)
     portfolios = affordable(config.portfolios, schedule, shape)
     made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
-    if held < 0.8 * stated.names:  # with fewer they do not answer the question
+    if held < 0.8 * stated.names:  # portfolios with fewer names are no valid comparison
         raise UserError(
             f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "
             f"to {held:.0f}",
-            hint="give fewer names, or a benchmark whose universe has as many",
+            hint="give fewer names, or a benchmark with a larger universe",
         )
     nav = growth(np.array([returns[day] for day in days])) * market.cash
     luck = Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
@@ -235,8 +239,10 @@ def _placed(
 
 
 def _all_alike(paths: Floats, year: int) -> str | None:
-    """Return why a result has no place among portfolios that hardly differ, such as those of a
-    whole universe."""
+    """Return why a result has no place among nearly equal portfolios, else None.
+
+    Portfolios that hold a whole universe are an example.
+    """
     horizon = Horizon(paths.shape[1] - 1, year)
     ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / horizon.rows
     low, high = np.quantile(ends, [0.05, 0.95])

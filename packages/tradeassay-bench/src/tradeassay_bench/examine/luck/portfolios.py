@@ -1,4 +1,4 @@
-"""Random portfolios by the thousand, and the place of a result among them."""
+"""Run thousands of random portfolios and rank a result among them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from tradeassay.metrics.intervals import DEFAULT, choose_block, content_seed, me
 from tradeassay_bench.examine.luck.schedule import LuckMarket, SeatChanges, Shape
 
 LEAST = 100
-"""The fewest portfolios that make a distribution."""
+"""The smallest number of portfolios that gives a distribution."""
 PLAIN, PLAIN_WORK = 400, 3_000_000
-"""Without numba: the most portfolios that are played, and the most sessions of one holding (ten seconds of plain
-Python)."""
+"""The limits without numba: portfolios, and sessions of one holding (ten seconds of plain Python).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomPortfolios:
-    """The value paths and the shapes of random portfolios.
+    """The value paths and the averages of random portfolios.
 
-    ``nav`` (portfolios, sessions + 1) starts with the initial value. ``shapes`` (portfolios, 3) has
-    one-way turnover per session, cash ratio and names held, as means over the sessions.
+    ``nav`` (portfolios, sessions + 1) begins with the initial value. ``shapes`` (portfolios, 3)
+    contains one-way turnover per session, cash ratio and number of names held, as means over the
+    sessions.
     """
 
     nav: Floats
@@ -44,11 +45,11 @@ class RandomPortfolios:
 
 
 def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
-    """Return how many portfolios can be played on a schedule: all that are wanted if numba compiles
-    them.
+    """Return the number of portfolios to run on a schedule: all ``wanted`` if numba compiles them.
 
-    Without numba the same functions run as plain Python, which allows some hundreds of short or
-    small ones. Raises :class:`~tradeassay.core.errors.MissingExtra` if they would be too few.
+    Without numba the same functions run as plain Python, which is fast enough for a few hundred
+    short or small portfolios. Raises :class:`~tradeassay.core.errors.MissingExtra` if that number
+    is too small.
     """
     if find_spec("numba") is not None:
         return wanted
@@ -62,14 +63,14 @@ def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
 def random_portfolios(
     market: LuckMarket, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
 ) -> RandomPortfolios:
-    """Play ``n`` random portfolios on a schedule, on all cores. Equal arguments give equal numbers.
+    """Run ``n`` random portfolios on a schedule, on all cores. Equal arguments give equal numbers.
 
-    Raises :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of
-    sessions.
+    Raises :class:`UserError` for fewer than :data:`LEAST`, or if the schedule's number of sessions
+    is wrong.
     """
     if n < LEAST:
-        hint = f"ask for at least {LEAST}, better 10000"
-        raise UserError(f"{n} random portfolios make no distribution", hint=hint)
+        hint = f"use at least {LEAST}, better 10000"
+        raise UserError(f"{n} random portfolios are too few for a distribution", hint=hint)
     sessions = len(market.sessions)
     if schedule.gross.size != sessions:
         hint = "give both the same window"
@@ -80,14 +81,15 @@ def random_portfolios(
     numbers, nothing = np.arange(n), np.empty((0, 3))
 
     def play(part: slice) -> None:
-        with np.errstate(over="ignore"):  # dice wrap around; plain Python would warn of it
+        with np.errstate(over="ignore"):  # overflow is intended; plain Python would warn
             play_numbered(market, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
 
     play(slice(0, 1))  # compiles once, before the threads start
     workers = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    # Played together: enough to share a session's prices, few enough to stay in the cache.
+    # The size of a batch: large enough to share a session's prices, small enough to stay in the
+    # cache.
     parts = [slice(first, min(first + 128, n)) for first in range(1, n, 128)]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(play, parts))
@@ -102,10 +104,9 @@ def play_numbered(
     shapes: Floats,
     log: Floats,
 ) -> int:
-    """Play the portfolios with these numbers under a seed. Return the number of orders of the first
-    one.
+    """Run the portfolios with these numbers under a seed. Return the first one's number of orders.
 
-    The orders of the first are written to ``log``, as far as there is room: (session, column,
+    The orders of the first portfolio are written to ``log``, up to its size: (session, column,
     units).
     """
     from tradeassay_bench.account.compiled.book import blank_books
@@ -121,26 +122,28 @@ def play_numbered(
     )
 
 
-# Where a result lies among them ------------------------------------------------------------------------------
+# The rank of a result among them -----------------------------------------------------------------
 
 By = Literal["return", "sharpe"]
 _TINY = 1e-12
-"""The rest of an account that lost everything, so that its growth is a number."""
+"""The value assigned to an account that lost everything, so that its log growth is finite."""
 _TIE = 1e-12
-"""The largest difference that counts as a tie. Sums of the same sessions may run in another order.
+"""The largest difference that counts as a tie.
+
+Sums of the same sessions may be added in a different order.
 """
 NO_PORTFOLIO = "no random portfolio"
 
 
 class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe
-    ratio.
+    """The rank of a result among random portfolios.
 
-    ``percentile`` is the share of portfolios that did worse (ties count half). Its interval covers
-    redrawn sessions, the same for all. ``by_luck`` is the share that did at least as well,
-    ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and
-    ``high`` (5 % and 95 %) describe the random portfolios. ``quantiles`` are their percentiles from
-    0 to 100, for a chart.
+    The rank is ``by`` the return over the window or by the annual Sharpe ratio. ``percentile`` is
+    the share of portfolios that did worse (ties count half). Its interval resamples sessions, the
+    same for all portfolios. ``by_luck`` is the share that did at least as well. ``as_badly`` is the
+    share that did no better. Both have Wilson's interval. ``median``, ``low`` and ``high`` (5 % and
+    95 %) describe the random portfolios. ``quantiles`` are their percentiles from 0 to 100, for a
+    chart.
     """
 
     by: By
@@ -163,11 +166,10 @@ def place_among(
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> LuckPlace:
-    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n +
-    1).
+    """Return the rank of a value path among random paths.
 
-    Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of
-    other lengths.
+    The shapes are (n + 1,) and (portfolios, n + 1). With too few sessions the percentile has no
+    interval. Raises :class:`UserError` for paths of a different length.
     """
     nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
     if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
@@ -200,7 +202,10 @@ def place_among(
 
 
 def _steps(nav: Floats, by: By) -> Floats:
-    """Return the summands of a score over sessions: log growth, or returns; shape (paths, n)."""
+    """Return the summands of a score over sessions: log growth, or returns.
+
+    The shape is (paths, n).
+    """
     alive = np.maximum(nav, _TINY * nav[:, :1])
     if by == "return":
         return np.asarray(np.diff(np.log(alive), axis=1))
@@ -208,8 +213,10 @@ def _steps(nav: Floats, by: By) -> Floats:
 
 
 def _score(steps: Floats, counts: Floats, by: By) -> Floats:
-    """Return each path's score, shape (draws, paths), if session t counts ``counts[draw, t]``
-    times."""
+    """Return the score of each path, shape (draws, paths).
+
+    Session t counts ``counts[draw, t]`` times.
+    """
     total = counts @ steps.T
     if by == "return":
         return np.asarray(total)
@@ -221,7 +228,7 @@ def _score(steps: Floats, counts: Floats, by: By) -> Floats:
 def _with_interval(
     value: float, own_steps: Floats, random_steps: Floats, by: By, config: BootstrapConfig
 ) -> Measure:
-    """Return a share with its interval over redrawn sessions."""
+    """Return a share with its interval over resampled sessions."""
     n = own_steps.shape[1]
     if n < config.least:
         return too_few(value, n, config)
@@ -241,7 +248,7 @@ def _with_interval(
 
 
 def _worse(others: Floats, own: Floats) -> Floats:
-    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1), ties counting half."""
+    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1). Ties count half."""
     gap = others - own
     tie = np.abs(gap) <= _TIE
     return np.asarray(((gap < 0) & ~tie).mean(axis=1) + 0.5 * tie.mean(axis=1))

@@ -1,9 +1,9 @@
-"""The schedule of random portfolios: a market as arrays, and a journal without its names.
+"""Derive the schedule of random portfolios: a market as arrays, and a journal without its names.
 
-A position takes a *seat*, from the session in which it is opened to the one in which it is gone. A
-schedule has the changes of every seat in every session. The name in a seat is left to chance.
-Random portfolios on the schedule of a recorded episode therefore hold as many names as it did, for
-as long, trade when it traded, and are as much invested.
+A position occupies a *seat* from the session of its opening to the session of its end. A schedule
+has the changes of every seat in every session. The name in a seat is drawn at random. Random
+portfolios on the schedule of a recorded episode therefore hold the same number of names for the
+same time, trade at the same times, and invest the same share of the account.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tradeassay_bench.play import MarketConfig
 
 NO_NAME = -1
-"""No column: the name is drawn."""
+"""The column index of a seat whose name is drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class LuckMarket:
-    """The market of random portfolios: one episode's market, rules and money, as arrays.
+    """The market of random portfolios: one episode's market, rules and cash, as arrays.
 
     ``sessions`` and ``symbols`` name the rows and columns of the ``tape``.
     """
@@ -49,8 +49,8 @@ class LuckMarket:
 def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
     """Return an episode's market as arrays.
 
-    Raises :class:`UserError` if random portfolios cannot trade it: it has futures, or two splits of
-    a name on one day.
+    Raises :class:`UserError` if random portfolios cannot trade the market, because it has futures,
+    or two splits of a name on one day.
     """
     venue = venues.get(config.venue).limited(
         max_weight=config.max_weight, max_positions=config.max_positions
@@ -84,11 +84,11 @@ class SeatChanges(NamedTuple):
     """Changes of seats.
 
     ``first`` (sessions + 1,) is the index of a session's first change. The other arrays have one
-    entry per change, except ``gross``. ``grows`` says whether the seat becomes larger. ``size`` is
-    then the traded value as a share of NAV, otherwise the share of the holding that is given up (1
-    = all of it). ``sign`` is -1 for short seats. ``opens`` marks a seat that was empty, ``column``
-    a name that is not left to chance (an index fund). ``gross`` (sessions,) is the seats' total
-    value after the trades, as a share of NAV.
+    entry per change, except ``gross``. ``grows`` is whether the seat becomes larger. If so,
+    ``size`` is the traded value as a share of NAV. If not, ``size`` is the share of the holding
+    that is sold (1 = all of it). ``sign`` is -1 for short seats. ``opens`` marks a seat that was
+    empty. ``column`` marks a name that is not drawn at random (an index fund). ``gross``
+    (sessions,) is the total value of the seats after the trades, as a share of NAV.
     """
 
     first: Ints
@@ -103,10 +103,10 @@ class SeatChanges(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The values that random portfolios are matched to, as means over the sessions.
+    """The values that random portfolios match, as means over the sessions.
 
-    ``turnover`` is one-way and per session, ``cash`` a share of NAV, ``names`` the number of names
-    held.
+    ``turnover`` is one-way and per session. ``cash`` is a share of NAV. ``names`` is the number of
+    names held.
     """
 
     turnover: float
@@ -116,7 +116,7 @@ class Shape(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """Collects the changes of seats."""
+    """Collect the changes of seats."""
 
     first: list[int] = field(default_factory=lambda: [0])
     rows: list[tuple[int, bool, bool, float, float, int]] = field(default_factory=list)
@@ -126,7 +126,7 @@ class _Changes:
     seats: int = 0
 
     def sit(self, symbol: str) -> int:
-        """Give a new position the lowest free seat."""
+        """Assign the lowest free seat to a new position and return it."""
         if not self.free:
             heapq.heappush(self.free, self.seats)
             self.seats += 1
@@ -135,8 +135,10 @@ class _Changes:
         return seat
 
     def note(self, symbol: str, after: float, net: float, unit: float, kept: int) -> None:
-        """Note a session's change of a position that still exists at its end. ``unit`` is one
-        unit's share of NAV."""
+        """Record the change in a session of a position that exists at the end of the session.
+
+        ``unit`` is the value of one unit as a share of NAV.
+        """
         sign = 1.0 if after > 0.0 else -1.0
         if symbol not in self.taken:
             self.rows.append((self.sit(symbol), True, True, abs(after) * unit, sign, kept))
@@ -147,7 +149,7 @@ class _Changes:
             self.rows.append((self.taken[symbol], False, False, given_up, sign, kept))
 
     def end_session(self, gross: float, left: Iterable[int]) -> None:
-        """Close a session. Its empty seats may be taken from the next one on."""
+        """Close a session. Its empty seats are free from the next session on."""
         for seat in left:
             heapq.heappush(self.free, seat)
         self.gross.append(gross)
@@ -174,9 +176,9 @@ class _Changes:
 def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[SeatChanges, Shape]:
     """Return the schedule of a recorded episode and the values to match.
 
-    Trades of one name in one session are netted. A position that ended without a trade (its name
-    left the exchange) is closed. Raises :class:`UserError` if the journal's sessions are not the
-    market's.
+    Trades of one name in one session are netted. A position that ended without a trade, because its
+    name was delisted, is closed. Raises :class:`UserError` if the sessions of the journal and of
+    the market differ.
     """
     columns = {symbol: column for column, symbol in enumerate(market.symbols)}
     changes, shape = _Changes(), []
@@ -186,7 +188,7 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
         if t >= len(market.sessions) or record.session != market.sessions[t]:
             hint = "give the episode's own market"
             raise UserError(
-                f"session {record.session} of the journal is not the market's", hint=hint
+                f"session {record.session} of the journal is not a session of the market", hint=hint
             )
         state = ledger.state()
         net: dict[str, float] = {}
@@ -196,7 +198,8 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
                 net[event.symbol] = net.get(event.symbol, 0.0) + event.quantity
                 traded += abs(event.quantity * event.price * event.multiplier)
         after = {symbol: position.quantity for symbol, position in state.positions.items()}
-        # What positions are worth at the session's fill prices, or at their marks where they have none.
+        # The values of positions at the session's fill prices, or at their marks if there is no
+        # fill.
         worth = {}
         for symbol, position in state.positions.items():
             at = float(market.tape.grid[t, columns[symbol], tapes.FILL])
@@ -231,16 +234,15 @@ def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[Seat
 
 
 def even_schedule(sessions: int, *, names: int, turnover: float) -> tuple[SeatChanges, Shape]:
-    """Return a schedule for results without known trades: equal seats, replaced in turn, hold
-    everything.
+    """Return a schedule for results without known trades: equal seats that are replaced in turn.
 
-    ``turnover`` is one-way and per session, as a share of NAV. All seats are filled in the first
-    session. Raises :class:`UserError` for numbers that cannot be met.
+    The seats hold the whole account. ``turnover`` is one-way and per session, as a share of NAV.
+    All seats are filled in the first session. Raises :class:`UserError` for impossible numbers.
     """
     if names < 1 or not 0.0 <= turnover <= 1.0:
-        hint = "give at least one name, and no more turnover than all of the account a session"
+        hint = "give at least one name, and a turnover per session of at most the whole account"
         raise UserError(
-            f"no schedule with {names} names and {turnover:g} turnover a session", hint=hint
+            f"no schedule has {names} names and a turnover of {turnover:g} per session", hint=hint
         )
     changes, due, turn = _Changes(), 0.0, 0
     size = 1.0 / names
@@ -255,6 +257,6 @@ def even_schedule(sessions: int, *, names: int, turnover: float) -> tuple[SeatCh
             changes.rows.append((seat, False, False, 1.0, 1.0, NO_NAME))
             changes.rows.append((seat, True, True, size, 1.0, NO_NAME))
         changes.end_session(1.0, ())
-    # The first session only buys, and one way of turnover is half of what is bought and sold.
+    # The first session only buys, and one-way turnover is half of the sum of purchases and sales.
     first = 0.5 / sessions
     return changes.done(), Shape(turnover * (sessions - 1) / sessions + first, 0.0, float(names))

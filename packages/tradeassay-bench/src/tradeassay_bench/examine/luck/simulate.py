@@ -1,6 +1,6 @@
-"""Play random portfolios through a market, in compiled code.
+"""Run random portfolios through a market in compiled code.
 
-Random numbers come from SplitMix64 (Steele, Lea and Flood 2014), the same on every machine.
+Random numbers are from SplitMix64 (Steele, Lea and Flood 2014), the same on every machine.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _COMPILER = Compiler(
 compiled, inlined = _COMPILER.compiled, _COMPILER.inlined
 
 TRIES = 64
-"""Draws for a name that is not held and can be bought. After that, the next such name is taken."""
+"""Attempts to draw a name that is not held and can be bought. Then the next such name is used."""
 STRETCH = 1.5
-"""The largest factor between a trade and the recorded one, to keep the account as much invested."""
+"""The largest factor between a trade and the recorded trade. It keeps the invested share equal."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -60,7 +60,7 @@ State = NDArray[np.uint64]
 
 @inlined
 def throw(state: State, sides: int) -> int:
-    """Return a number from 0 to ``sides`` - 1 and advance the generator."""
+    """Advance the generator and return a number from 0 to ``sides`` - 1."""
     state[0] = state[0] + _STEP
     z = state[0]
     z = (z ^ (z >> _30)) * _MIX_1
@@ -80,12 +80,11 @@ def simulate(
     plan: SeatChanges,
     wish: Floats,
 ) -> int:
-    """Play one portfolio per generator, session by session. Return the number of orders of the
-    first one.
+    """Run one portfolio per generator, session by session. Return the first one's number of orders.
 
-    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``books`` are blank,
-    one row each. ``wish`` has room for a number per change. All portfolios play a session before
-    the next one begins, so that its prices are read from memory once.
+    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``books`` are blank and
+    have one row per portfolio. ``wish`` has space for one number per change. All portfolios finish
+    a session before the next one begins, so that its prices are read from memory once.
     """
     sessions = tape.eventful.size
     for one in range(dice.size):
@@ -129,10 +128,13 @@ def trade(
     rules: TapeRules,
     plan: SeatChanges,
 ) -> None:
-    """Execute a session's changes: sales first, then purchases, as the exchange orders a batch."""
+    """Execute the changes of a session.
+
+    Sales precede purchases, as in the exchange's order for a batch.
+    """
     nav = size_up(book, t, wish, tape, plan)
     for sign in (1.0, -1.0):
-        # What is left of seats given up earlier, longs with the sales and shorts with the purchases.
+        # The unsold rest of earlier seats: longs with the sales, shorts with the purchases.
         for at in range(plan.seats, book.tally[1]):
             if (
                 book.column[at] != EMPTY
@@ -150,10 +152,9 @@ def trade(
 
 @inlined
 def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges) -> float:
-    """Compute every change before the first trade: units to sell, values to buy. Return NAV.
+    """Compute all changes before the first trade: units to sell and values to buy. Return NAV.
 
-    Purchases are scaled so that the account is as much invested as the recorded one was, within
-    limits.
+    Purchases are scaled, within limits, so that the invested share equals the recorded one.
     """
     nav, gross = valued(book, t, FILL, tape)
     planned = 0.0
@@ -187,8 +188,10 @@ def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges)
 def give_up(
     book: SeatBook, e: int, t: int, units: float, tape: Tape, rules: TapeRules, plan: SeatChanges
 ) -> None:
-    """Reduce or empty a seat. Units that the market does not take move out of the seat and are
-    tried again."""
+    """Reduce or empty a seat.
+
+    Units that the market does not accept leave the seat and are offered again later.
+    """
     at = plan.seat[e]
     if book.column[at] == EMPTY or units <= 0.0:
         return
@@ -218,9 +221,9 @@ def grow(
     rules: TapeRules,
     plan: SeatChanges,
 ) -> None:
-    """Open a seat with a drawn name, or add to its name."""
+    """Open a seat with a randomly drawn name, or add to the seat's name."""
     at = plan.seat[e]
-    # A seat that is still taken cannot be opened: a short one is covered only after the session's sales.
+    # An occupied seat cannot be opened. A short seat is covered only after the session's sales.
     if value <= 0.0 or (plan.opens[e] and book.column[at] != EMPTY):
         return
     wanted = value * plan.sign[e]
@@ -249,7 +252,7 @@ def grow(
 
 @inlined
 def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
-    """Return whether a position may be enlarged now. Names are shorted from the universe too."""
+    """Return whether a position may be increased now. The name must be in the universe."""
     open_to = tape.grid[t, column, BUYABLE] if wanted > 0.0 else tape.grid[t, column, SELLABLE]
     return bool(open_to and tape.grid[t, column, MEMBER])
 
@@ -277,7 +280,7 @@ def draw(
 
 
 def seeds_for(seed: int, portfolios: Ints) -> State:
-    """Return the generators of numbered portfolios. Each has its own, whatever else is drawn."""
+    """Return the generators of numbered portfolios. Each number always has the same generator."""
     words = np.random.PCG64(seed).random_raw(1)[0]
     mixed = (portfolios.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
     return mixed ^ np.uint64(words)

@@ -1,8 +1,6 @@
-"""Memory: the part of a result that disappears if a model cannot recognise the stocks and the
-dates.
+"""Measure memory: the part of a result that disappears if stocks and dates are masked.
 
-Names are imported on first use: a verdict on a table of returns needs none of the models behind
-them.
+Names are imported on first use, because a verdict on a table of returns needs no model.
 """
 
 from __future__ import annotations

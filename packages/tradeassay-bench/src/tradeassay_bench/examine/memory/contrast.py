@@ -1,8 +1,7 @@
-"""The memory contrast: masked, unmasked and after the cutoff in one table, attributed, with paired
-tests.
+"""Compare masked, unmasked and post-cutoff results in one table, with paired tests.
 
 Recorded episodes are attributed and labelled (mask, mode, window, before or after the cutoff).
-Means over windows get an interval and a p-value, from windows if there are enough, else from
+Means over windows have an interval and a p-value. These use windows if there are enough, else
 sessions.
 """
 
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 PARTS = ("total", "market", "style", "selection", "trading")
 """The parts of a return, by their names in tables."""
 Period = Literal["before", "after", "across", "unknown", "any"]
-"""A window's position: before or after the model's knowledge cutoff, across that day, or unknown.
+"""The position of a window: before, after or across the model's knowledge cutoff, or unknown.
 
-``any`` is for an agent that has read nothing.
+``any`` is for an agent without training data.
 """
 GapFinding = Literal["memory", "worse unmasked", "no gap", "cannot be told", "not compared"]
 Inference = Literal["windows", "sessions"]
@@ -48,9 +47,10 @@ Inference = Literal["windows", "sessions"]
 class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The configuration of the contrast.
 
-    ``level`` is that of all intervals. ``negligible`` is a selection return per window that does
-    not matter. With at least ``least_windows`` windows that do not overlap, chance is measured on
-    windows; with fewer, on sessions. ``draws`` are resamples of sessions.
+    ``level`` is the confidence level of all intervals. A selection return per window up to
+    ``negligible`` is unimportant. With at least ``least_windows`` windows that do not overlap,
+    windows are the unit of inference, else sessions. ``draws`` is the number of resamples of
+    sessions.
     """
 
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
@@ -60,11 +60,11 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent under one mask, before or after its cutoff: the mean return per window, in parts.
+    """One agent under one mask, before or after its cutoff.
 
-    ``arm`` is the mask with its hardening (``blinded``, ``blinded+rebase_prices``) or ``control``:
-    nothing hidden, with the instruction not to use memory. ``missing`` counts episodes without a
-    result.
+    The record has the mean return per window, in parts. ``arm`` is the mask with its hardening
+    (``blinded``, ``blinded+rebase_prices``) or ``control``. Under ``control`` nothing is hidden,
+    and the agent is instructed not to use memory. ``missing`` counts episodes without a result.
     """
 
     agent: str
@@ -79,12 +79,12 @@ class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
-    """Unmasked minus ``masked``, paired over window and seed, in every part.
+    """The difference unmasked minus ``masked``, paired over window and seed, in every part.
 
-    The memory gap is the part ``selection``. ``test`` is the signed-rank test clustered by window,
-    ``plain`` the one that papers print. ``p_value`` belongs to the interval's own ``inference``.
-    ``p_adjusted`` is Holm's over all models of the table. ``control`` marks an agent that a mask
-    cannot change.
+    The memory gap is the part ``selection``. ``test`` is the signed-rank test clustered by window.
+    ``plain`` is the unclustered test that papers report. ``p_value`` uses the ``inference`` of the
+    interval. ``p_adjusted`` has Holm's correction over all models of the table. ``control`` marks
+    an agent that a mask cannot affect.
     """
 
     agent: str
@@ -106,13 +106,15 @@ class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gap(self) -> Measure:
-        """Selection unmasked minus selection masked."""
+        """Return selection unmasked minus selection masked."""
         return self.parts["selection"]
 
 
 class Fade(msgspec.Struct, frozen=True, kw_only=True):
-    """Selection unmasked before the cutoff minus after it. The windows differ, so the markets do
-    too."""
+    """Selection unmasked before the cutoff minus selection unmasked after it.
+
+    The windows differ, so the markets also differ.
+    """
 
     agent: str
     mode: str
@@ -120,9 +122,9 @@ class Fade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """Trading with only ids and the account: whatever selection earns was known before.
+    """The result of trading with ids and the account only.
 
-    ``p_value`` tests selection against zero.
+    Any selection is then prior knowledge. ``p_value`` tests selection against zero.
     """
 
     agent: str
@@ -138,8 +140,8 @@ class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence of masks on memory in recorded runs.
 
-    ``controls_hold`` is False if an agent that cannot remember shows a gap. Then the test is
-    broken, and no gap in it is reported as memory. It is None if no control was run.
+    ``controls_hold`` is False if an agent without memory shows a gap. The test is then invalid, and
+    no gap is reported as memory. It is None if no control was run.
     """
 
     config: MemoryConfig
@@ -163,12 +165,12 @@ class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
         return min(found, key=lambda gap: order.index(gap.period), default=None)
 
 
-# Episodes taken apart ------------------------------------------------------------------------------------------
+# Attributed episodes -----------------------------------------------------------------------------
 
 BRIGHT = "bright"
 CONTROL = "control"
 _ARM = frozenset(("mask", "control", *HARDENINGS))
-"""The options that make an arm. All others must be equal for two episodes to be paired."""
+"""The options that define an arm. All other options of two paired episodes must be equal."""
 _LINKED = {
     "total": "total",
     "market": "common",
@@ -182,8 +184,8 @@ _LINKED = {
 class Taken:
     """One attributed episode.
 
-    ``linked`` are parts of its whole return, ``daily`` the same session by session. Windows of one
-    data set that share a day are one ``cluster``.
+    ``linked`` are the parts of its whole return. ``daily`` are the parts of each session. Windows
+    of one data set that share a day form one ``cluster``.
     """
 
     agent: str
@@ -203,7 +205,7 @@ class Taken:
 
     @property
     def pair(self) -> tuple[str, str, str, int]:
-        """The fields that two compared episodes share."""
+        """Return the fields that two paired episodes share."""
         return self.dataset, self.others, self.window, self.seed
 
 
@@ -214,11 +216,14 @@ Missing = tuple[str, str, str, Period, str]
 def take(
     runs: Sequence[Run], cutoffs: Mapping[str, date] | None
 ) -> tuple[list[Taken], list[Missing]]:
-    """Attribute every episode of the runs that has a mask among its options."""
+    """Attribute every episode of the runs that has a mask among its options.
+
+    Returns the attributed episodes and the episodes without a result.
+    """
     found: list[Taken] = []
     missing: list[Missing] = []
     for run in runs:
-        # Only the parts are needed here: the intervals are made over pairs.
+        # Only the parts are needed here. The intervals are computed over pairs.
         bootstrap = msgspec.structs.replace(run.spec.bootstrap, draws=1)
         for episode in run.episodes:
             settings = settings_of(run, episode)
@@ -279,8 +284,7 @@ def take(
 
 
 def settings_of(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
-    """Return all options of a conversation. If no model played the setting, return those of the
-    spec."""
+    """Return all options of a conversation, or the options of the spec if no model ran the setting."""
     record = run.manifest.protocols.get(episode.setting)
     if record is not None:
         return record.config
@@ -288,8 +292,10 @@ def settings_of(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
 
 
 def arm_of(settings: Mapping[str, object]) -> str:
-    """Return a conversation's arm: its mask with its hardening, ``control``, or ``bright`` without
-    a mask."""
+    """Return the arm of a conversation.
+
+    The arm is its mask with its hardening, ``control``, or ``bright`` without a mask.
+    """
     if settings.get("control"):
         return CONTROL
     hardened = [name for name in HARDENINGS if settings.get(name)]
@@ -298,8 +304,7 @@ def arm_of(settings: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Results of one window and seed each: a total, its daily series, and the cluster of the
-    window."""
+    """The results of windows and seeds: totals, daily series, and the clusters of the windows."""
 
     totals: Floats
     daily: tuple[Floats, ...]
@@ -308,8 +313,7 @@ class Sample:
 
 
 class Inferred(NamedTuple):
-    """A mean with its interval, its two-sided p-value against zero, and the unit that chance is
-    measured on."""
+    """A mean with its interval, its two-sided p-value against zero, and the unit of inference."""
 
     measure: Measure
     p_value: float | None
@@ -317,11 +321,11 @@ class Inferred(NamedTuple):
 
 
 def infer(sample: Sample, config: MemoryConfig) -> Inferred:
-    """Return the mean over clusters, each counting once.
+    """Return the mean over clusters with equal weights.
 
-    With enough clusters the interval is Student's over their means. With fewer it comes from a
-    stationary bootstrap over sessions, with seeds averaged. It then covers these windows only, and
-    says so.
+    With enough clusters the interval is Student's over their means. With fewer clusters it is a
+    stationary bootstrap over sessions, with seeds averaged. It then applies to these windows only,
+    and its text states so.
     """
     if sample.totals.size == 0:
         return Inferred(not_scored("nothing was played"), None, None)
@@ -331,7 +335,7 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
         exact = between(0.0, (0.0, 0.0), config.level, means.size, "zero on every session")
         return Inferred(exact, None, None)
     if means.size >= config.least_windows:
-        from scipy.special import stdtr  # takes a while to import
+        from scipy.special import stdtr  # slow to import
 
         error = float(means.std(ddof=1)) / float(np.sqrt(means.size))
         if error == 0.0:
@@ -357,7 +361,7 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
             Measure(value=value, level=config.level, n=joined.size, note=note), None, None
         )
     block, seed = choose_block(joined, bootstrap), content_seed(bootstrap, joined)
-    # A mean per window: what all sessions sum to, shared out among the windows.
+    # A mean per window: the sum of all sessions divided by the number of windows.
     drawn = np.concatenate(
         [
             joined[rows].sum(axis=1)
@@ -367,7 +371,7 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
     apart = (drawn - joined.sum()) / len(series)
     tail = (1.0 - config.level) / 2.0
     low, high = np.quantile(apart, [tail, 1.0 - tail])
-    # The basic interval: reflected, so that it and the p-value agree.
+    # The basic interval is reflected, so that it agrees with the p-value.
     note = f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only"
     measure = between(value, (value - high, value - low), config.level, joined.size, note)
     beyond = int((np.abs(apart) >= abs(value)).sum())
@@ -375,8 +379,10 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
 
 
 def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
-    """Return the difference of two means over different windows, with Welch's interval over their
-    clusters."""
+    """Return the difference of two means over different windows.
+
+    The interval is Welch's over the clusters of windows.
+    """
     both = [_cluster_means(side.totals, side.clusters) for side in (one, other)]
     first, second = both
     if first.size == 0 or second.size == 0:
@@ -415,18 +421,18 @@ def memory_contrast(
     cutoffs: Mapping[str, date] | None = None,
     config: MemoryConfig | None = None,
 ) -> MemoryContrast:
-    """Return how much masks take away from the agents of recorded runs.
+    """Return the losses of the agents of recorded runs under masks.
 
-    Episodes of one agent that differ in their mask only are paired by window and seed. ``cutoffs``
+    Episodes of one agent that differ only in their mask are paired by window and seed. ``cutoffs``
     (by the agent's label) replace the recorded knowledge cutoffs of models. Rules are listed with
-    the models as controls, because a mask changes nothing for them. Raises :class:`UserError` if no
+    the models as controls, because a mask does not affect them. Raises :class:`UserError` if no
     episode has a mask.
     """
     config = config or MemoryConfig()
     listed = tuple(runs) if isinstance(runs, Sequence) else (runs,)
     taken, missing = take(listed, cutoffs)
     if not taken:
-        hint = "play it so: tradeassay run ID --mask bright,blinded"
+        hint = "run it with masks: tradeassay run ID --mask bright,blinded"
         raise UserError("no episode with a mask has a result", hint=hint)
     gaps, holds = _gaps(taken, config)
     return MemoryContrast(
@@ -482,8 +488,10 @@ def _arms(
 
 
 def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap], bool | None]:
-    """Return every gap, with p-values corrected over all models, and whether agents without memory
-    show none."""
+    """Return every gap, and whether agents without memory show none.
+
+    P-values are corrected over all models.
+    """
     found = []
     for group, inside in _grouped(taken).items():
         bright = {one.pair: one for one in inside if one.arm == BRIGHT}

@@ -1,10 +1,10 @@
-"""Change the shown past: a share of a run's decisions is asked again in changed markets.
+"""Change the displayed past and repeat a share of a run's decisions in the changed markets.
 
-An agent that reads its data must then decide differently. There are five arms, each a whole market
-in which the recorded decisions are executed up to the day that is asked: nothing changed (the
-agent's own repeatability), returns mirrored, series under each other's names, news turned from good
-to bad, and the true series under a false date. No return is needed to see whether an agent follows
-the name or the series.
+An agent that reads its data must then decide differently. There are five arms. Each is a whole
+market in which the recorded decisions are executed up to the repeated decision. The arms are:
+nothing changed (the agent's repeatability), returns mirrored, series exchanged between names, good
+and bad news exchanged, and the true series under a false date. No return is needed to see whether
+an agent follows the name or the series.
 """
 
 from __future__ import annotations
@@ -57,11 +57,15 @@ ARMS: dict[Arm, str] = {
     "date": "the true series under a false date",
 }
 _MATTERS = 0.25
-"""A drop in similarity below this says that the changed data hardly matters."""
+"""A smaller drop in similarity means that the changed data hardly matters."""
 
 
 class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A ``share`` of the decisions, at least ten if there are so many, drawn with ``seed``."""
+    """The configuration of a study.
+
+    It repeats a ``share`` of the decisions, drawn with ``seed``, and at least ten if the run has
+    ten.
+    """
 
     share: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.2
     seed: Annotated[int, Meta(ge=0)] = 0
@@ -70,10 +74,10 @@ class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision asked again: its orders as directions by name, as recorded and now.
+    """One repeated decision: its orders as directions by name, recorded and repeated.
 
-    ``moved`` are the recorded ones under the names that carry their series now. ``failed``: one of
-    the two answers could not be used.
+    ``moved`` contains the recorded orders under the names that have their series now. ``failed`` is
+    true if one of the two answers was unusable.
     """
 
     arm: Arm
@@ -88,11 +92,11 @@ class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One change.
+    """The results of one change.
 
-    ``same`` is the similarity of decisions to the recorded ones, 1 for the same orders and -1 for
-    the opposite. ``depends`` is how much less that is than with nothing changed. ``confidence`` is
-    the mean change of confidence.
+    ``same`` is the similarity of decisions to the recorded decisions: 1 for the same orders and -1
+    for the opposite. ``depends`` is the drop in similarity from the unchanged arm. ``confidence``
+    is the mean change of confidence.
     """
 
     arm: Arm
@@ -104,11 +108,12 @@ class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The basis of an agent's decisions.
+    """The result of a study: whether an agent's decisions depend on its data.
 
-    ``unread`` is their similarity when returns are mirrored. ``names`` is how much closer they are
-    to the recorded names than to the recorded series, when the two were separated. ``by_name``:
-    they significantly follow the name or the date, and the series does not matter.
+    ``unread`` is the similarity of decisions under mirrored returns. ``names`` is the excess
+    similarity to the recorded names over the recorded series when names and series are separated.
+    ``by_name`` is true if the decisions significantly follow the name or the date and not the
+    series.
     """
 
     format: str = COUNTERFACTUAL
@@ -134,10 +139,11 @@ def counterfactual_study(
     home: Path | None = None,
     say: Callable[[str], None] | None = None,
 ) -> CounterfactualReport:
-    """Ask a share of an agent's decisions again in changed markets. A rule is played again.
+    """Repeat a share of an agent's decisions in changed markets and report how they differ.
 
-    Raises :class:`UserError` for an agent the run does not have, and if a venue has other rules now
-    than the run's. Raises :class:`ModelError` if a model does not answer.
+    A rule runs again. Raises :class:`UserError` for an agent that the run does not have, and if the
+    rules of a venue have changed since the run. Raises :class:`ModelError` if a model does not
+    answer.
     """
     config, asker, say = (
         config or CounterfactualConfig(),
@@ -155,9 +161,11 @@ def counterfactual_study(
 
 
 def study_again(run: Run, record: CounterfactualReport, asked: bool) -> CounterfactualReport:
-    """Make a study again: its agent is ``asked`` again, or its answers are scored again.
+    """Recompute a study.
 
-    Raises :class:`UserError` for a study of other decisions than are drawn.
+    If ``asked``, the agent is queried again, else its answers are scored again.
+
+    Raises :class:`UserError` if the decisions of the study differ from the drawn decisions.
     """
     if asked:
         home = Path(run.home) if run.home else None
@@ -174,19 +182,22 @@ def study_again(run: Run, record: CounterfactualReport, asked: bool) -> Counterf
             ):
                 found += _Reasking(run, episode, benchmark, one, record.config).believed(given)
     if len(found) != len(record.decisions):
-        raise UserError("its decisions are not those that are drawn", hint="do not believe it")
+        raise UserError(
+            "its decisions differ from those drawn with its seed", hint="do not rely on this study"
+        )
     return score_counterfactual(
         found, model=record.model, run=record.run, config=record.config, usd=record.usd, notes=notes
     )
 
 
 def _asked_about(run: Run, agent: str) -> tuple[list[EpisodeSpec], list[str]]:
-    """Return the episodes of an agent whose decisions can be asked again, with notes on the others."""
+    """Return the episodes of an agent whose decisions can be repeated, with notes on the rest."""
     episodes = [one for one in run.episodes if agent == one.label] or episodes_of(run, agent)
     episodes = [one for one in episodes if run.series(one.key).failure is None]
     if not episodes:
         raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
-    # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
+    # Under a mask no agent can answer by name. Only decisions with visible names and dates are
+    # repeated.
     talks = run.manifest.protocols
     bright = [
         one
@@ -232,8 +243,10 @@ async def _study(
 
 
 class _Changed(NamedTuple):
-    """A changed market. ``names`` is the displayed name of each series, ``words`` the change to
-    texts."""
+    """A changed market.
+
+    ``names`` is the displayed name of each series. ``words`` is the change to texts.
+    """
 
     arm: Arm
     snapshot: Snapshot
@@ -266,7 +279,7 @@ def _changed_markets(
         if other is not None:
             write_snapshot(
                 other, folder / arm, allow_faults=True
-            )  # the run's own data may have some
+            )  # the run's own data may have news
         words = {"news": turned_words, "date": shifted_dates}.get(arm, str)
         made.append(
             _Changed(arm, snapshot if other is None else open_snapshot(folder / arm), names, words)
@@ -275,8 +288,7 @@ def _changed_markets(
 
 
 def mirrored(panel: Panel, row: int) -> Panel:
-    """Return a market in which every return has the opposite sign, with prices at ``row``
-    unchanged.
+    """Return a market with the sign of every return reversed and prices at ``row`` unchanged.
 
     Dividends and splits are left out, because they would have to be mirrored too.
     """
@@ -295,15 +307,15 @@ def mirrored(panel: Panel, row: int) -> Panel:
 
 
 def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str, str]]:
-    """Return a market whose series have each other's names, and the name that carries each one's
-    series.
+    """Return a market with series exchanged between names, and the new name of each series.
 
-    A series has the price level of its new name at ``row``. Names of other sessions stay as they
-    are. Raises :class:`UserError` for fewer than two names.
+    A series has the price level of its new name at ``row``. Names with prices on different sessions
+    are unchanged. Raises :class:`UserError` for fewer than two names.
     """
     closes = panel.bars["close"]
     there = np.isfinite(closes)
-    # Only names that were there on the same sessions: a series cannot begin before its name is listed.
+    # Only names with prices on the same sessions are exchanged: a series cannot begin before its
+    # name is listed.
     groups: dict[bytes, list[int]] = {}
     for column in np.flatnonzero(there[row:].any(axis=0)).tolist():
         groups.setdefault(np.packbits(there[:, column]).tobytes(), []).append(column)
@@ -314,7 +326,7 @@ def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str,
         )
     order = np.random.default_rng([seed, 30]).permutation(whole)
     source = np.arange(len(panel.listings))
-    source[order] = np.roll(order, 1)  # nobody keeps its own
+    source[order] = np.roll(order, 1)  # no name keeps its own series
     scale = closes[row] / closes[row, source]
     scale[source == np.arange(source.size)] = 1.0
     bars = dict(panel.bars)
@@ -342,7 +354,7 @@ _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 
 
 def turned_words(text: str) -> str:
-    """Return a text in which headlines say the opposite of a company."""
+    """Return a text with the meaning of its headlines reversed."""
 
     def turn(found: re.Match[str]) -> str:
         other = _TURNED[found.group().lower()]
@@ -352,7 +364,7 @@ def turned_words(text: str) -> str:
 
 
 def shifted_dates(text: str) -> str:
-    """Return a text whose ISO dates lie years earlier, on the same weekdays."""
+    """Return a text with its ISO dates moved to earlier years, on the same weekdays."""
 
     def shift(found: re.Match[str]) -> str:
         try:
@@ -366,7 +378,10 @@ def shifted_dates(text: str) -> str:
 
 
 class _Reasking:
-    """One episode in one changed market: recorded decisions are executed, some are asked again."""
+    """One episode in one changed market.
+
+    Recorded decisions are executed, and some decisions are repeated.
+    """
 
     def __init__(
         self,
@@ -382,7 +397,7 @@ class _Reasking:
         count = len(self._records)
         wanted = min(count, max(10, round(config.share * count)))
         rng = np.random.default_rng([config.seed, 31])
-        # Decisions with orders come first: what was left alone says little when it is left alone again.
+        # Decisions with orders come first: a repeated decision without orders shows little.
         mixed = rng.permutation(count).tolist()
         self._steps = set(
             sorted(mixed, key=lambda step: not self._records[step].decision.orders)[:wanted]
@@ -394,7 +409,7 @@ class _Reasking:
         return talk, Play(self._change.snapshot, market, talk, key=episode.key, seed=episode.seed)
 
     def by_rule(self) -> list[ReaskedDecision]:
-        """Play a rule again. It sees every session, because it may remember earlier ones."""
+        """Run a rule again through every session, because it may remember earlier sessions."""
         talk, play = self._played()
         agent = make_agent(self._episode.agent.name, self._episode.agent.params)
         agent.begin(
@@ -409,8 +424,10 @@ class _Reasking:
         return made
 
     def _days(self, play: Play[Any, Any]) -> Iterator[tuple[bool, Observation, StepRecord]]:
-        """Execute the recorded decisions. Yield the observation before each, and whether it is
-        asked again."""
+        """Execute the recorded decisions.
+
+        Yield the observation before each decision, and whether the decision is repeated.
+        """
         seen: Observation | None = play.open()
         for place, record in enumerate(self._records):
             if seen is None:
@@ -422,14 +439,13 @@ class _Reasking:
     def believed(
         self, given: Mapping[tuple[Arm, str, str], ReaskedDecision]
     ) -> list[ReaskedDecision]:
-        """Compare the recorded decisions of this episode with answers that cannot be asked for
-        again."""
+        """Compare the recorded decisions of this episode with answers that cannot be repeated."""
         made = []
         for wanted, seen, record in self._days(self._played()[1]):
             key = self._change.arm, self._episode.key, record.session
             if wanted and key not in given:
                 raise UserError(
-                    f"{key[0]} was not asked on {record.session}", hint="do not believe it"
+                    f"{key[0]} was not asked on {record.session}", hint="do not rely on this study"
                 )
             if wanted:
                 one = self._compared(seen, record, record.decision)
@@ -443,7 +459,7 @@ class _Reasking:
         return made
 
     async def by_model(self, ask: AskOne) -> list[ReaskedDecision]:
-        """Ask a model in the benchmark's own conversation, under the same mask and aliases."""
+        """Query a model in the protocol of the benchmark suite, under the same mask and aliases."""
         episode, benchmark, words = self._episode, self._benchmark, self._change.words
         protocol = open_protocol(benchmark)
         days = (benchmark.market.first, benchmark.market.last)
@@ -494,8 +510,10 @@ class _Reasking:
 
 
 def directions(decision: Decision, seen: Observation) -> dict[str, float]:
-    """Return the direction of each name's trade: 1 bought, -1 sold. A target without a trade has no
-    entry."""
+    """Return the direction of each name's trade: 1 bought, -1 sold.
+
+    A target without a trade has no entry.
+    """
     found: dict[str, float] = {}
     for order in decision.orders:
         if order.unit in ("shares", "dollars"):
@@ -520,8 +538,10 @@ def _confidence(decision: Decision) -> float | None:
 
 
 def alike(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Return the cosine of two decisions: 1 for the same orders, -1 for the opposite, 0 for nothing
-    shared."""
+    """Return the cosine of two decisions: 1 for equal orders, -1 for opposite orders.
+
+    Decisions without a common name have a cosine of 0.
+    """
     if not one or not other:
         return 1.0 if not one and not other else 0.0
     shared = sum(sign * other.get(name, 0.0) for name, sign in one.items())
@@ -537,8 +557,10 @@ def score_counterfactual(
     usd: float | None = 0.0,
     notes: Sequence[str] = (),
 ) -> CounterfactualReport:
-    """Score decisions that were asked again. Failures, and pairs without an order on one side, do
-    not count."""
+    """Score repeated decisions.
+
+    Failures are left out, and so are pairs in which one decision has no orders.
+    """
     level = config.level
     told = [one for one in decisions if not one.failed and (one.recorded or one.now)]
     near = [alike(one.recorded, one.now) for one in told]
@@ -621,7 +643,7 @@ def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> 
     unsure = f"What the decisions of {model} rest on cannot be told"
     if prices.value is None:
         return False, f"{unsure}: {prices.reason}."
-    # Orders can be the opposite ones, so this is no share of decisions.
+    # Orders can be opposite, so this is not a share of decisions.
     agree = {
         arm: "?" if one.same.value is None else f"{one.same.value:+.2f}"
         for arm, one in arms.items()

@@ -1,12 +1,12 @@
-"""The alpha of an account without recall: the part of its decisions that follows recalled moves is
-removed.
+"""Compute the alpha of an account without recall.
 
-For the names asked about, x is the holding, y the return and f the recalled move: of the session,
-of the horizon that begins with it, and its sign, because a model may trade on any of them. Each is
-taken less its mean over names. In x = g f + u, the part that g f earned is explained by recall, and
-the part that u earned is the rest. The same over time, with the share invested and the market, is
-for timing. Intervals redraw blocks of sessions that are longer than the horizon of a recalled move,
-so that names on one day and overlapping moves count once.
+The part of its decisions that follows recalled moves is removed. For the names in the questions, x
+is the holding, y the return and f the recalled move: of the session, of the horizon that begins
+with the session, and its sign, because a model may trade on any of them. Each is demeaned over
+names. In x = g f + u, recall explains the earnings of g f. The earnings of u are the rest. The same
+regression over time, with the invested share and the market, measures timing. Intervals resample
+blocks of sessions that are longer than the horizon of a recalled move. Names on one day and
+overlapping moves therefore count once.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from tradeassay_bench.examine.memory.recall import RecallReport
     from tradeassay_bench.runs import Run
 
-_LEAST = 20  # sessions that a split needs
+_LEAST = 20  # the minimum number of sessions for a split
 
 
 def recalled_moves(
     answers: Sequence[RecallAnswer], truth: PriceTruth
 ) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Return the names asked about, and the model's own forecasts of moves, (T, names); 0 for none.
+    """Return the names in the questions, and the model's own forecasts of moves, (T, names).
 
-    There is a forecast of every session's move, and one of the longest horizon asked for that
-    begins with the session. A move recalled over several sessions is spread over them. A move
-    without a size has that of the others.
+    A forecast is 0 if there is none. There is a forecast of every session's move, and a forecast of
+    the longest requested horizon that begins with the session. A move recalled over several
+    sessions is spread over them. A move without a size gets the size of the remaining moves.
     """
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     moves = [
@@ -52,7 +52,7 @@ def recalled_moves(
     total, count, begun, often = (np.zeros((len(truth.sessions), len(names))) for _ in range(4))
     horizon = max((HORIZONS[one.kind] for one in moves), default=1)
     for one in moves:
-        # A move that rounds to nothing still has its sign.
+        # A move that rounds to zero still has a sign.
         said = one.value or one.sign * (usual if one.value is None else 0.001)
         first, last = row[one.day] + 1, row[one.until] + 1
         total[first:last, place[one.symbol]] += said / max(1, last - first)
@@ -61,7 +61,8 @@ def recalled_moves(
             begun[first, place[one.symbol]] += said
             often[first, place[one.symbol]] += 1.0
     recalled = total / np.maximum(count, 1.0)
-    # What was asked for from a session on is known better than the sum of shares of moves that overlap.
+    # A direct question from a session on is more precise than the sum of shares of overlapping
+    # moves.
     ahead = np.where(often > 0.0, begun / np.maximum(often, 1.0), _summed_ahead(recalled, horizon))
     return names, recalled, ahead
 
@@ -83,12 +84,14 @@ def split_edge(
     ahead: Floats | None = None,
     level: float = 0.95,
 ) -> tuple[AlphaSplit, AlphaSplit]:
-    """Split what weights (T, N) earned, by names and by dates. Returns and recalled moves have that
-    shape."""
+    """Split the earnings of weights (T, N) by recall, by names and by dates.
+
+    Returns and recalled moves have the same shape.
+    """
     known = int(np.isfinite(returned).any(axis=1).sum())
     if known < min(
         len(returned), _LEAST
-    ):  # a missing return counts as none: without any the edge would be 0
+    ):  # a missing return counts as 0; without any return the alpha would be 0
         unknown = _nothing(
             f"returns are known in {known} of {len(returned)} sessions: {_LEAST} are needed"
         )
@@ -112,7 +115,7 @@ def _split(
     days = x.shape[0]
     if days < _LEAST:
         return _nothing(f"{days} sessions are too few: {_LEAST} are needed")
-    # Deviations that are rounding alone are none.
+    # Deviations due to rounding count as zero.
     if np.abs(x).max() < 1e-12:
         return _nothing("what was held never changed")
     told = [one / np.sqrt((one**2).mean()) for one in forms if (one**2).sum() > 1e-20 * one.size]
@@ -139,9 +142,11 @@ def _split(
         return AlphaSplit(alpha=whole, explained=none, rest=whole, share=none, follows=unmoved)
 
     def of(held: Floats, among: Floats, earned: Floats, own: Floats) -> tuple[Floats, Floats]:
-        """Return what the part of holdings that follows recall earned, and its correlation with the
-        holdings."""
-        # Forms that say the same share what they explain: a trace of each keeps the equations solvable.
+        """Return the earnings of the holdings that follow recall, and their correlation.
+
+        The correlation is between these holdings and all holdings.
+        """
+        # Collinear forms share their explained part. A small ridge keeps the equations solvable.
         trace = 1e-9 * np.trace(among, axis1=-2, axis2=-1)[..., None, None] + 1e-12
         follow = np.linalg.solve(among + trace * np.eye(len(told)), held[..., None])[..., 0]
         return (follow * earned).sum(-1), np.sqrt(np.maximum((follow * held).sum(-1), 0.0) / own)
@@ -161,7 +166,7 @@ def _split(
 
 
 def _left(whole: Floats | float, part: Floats | float) -> Any:
-    """Return the rest of a whole. A rest that is only rounding is nothing."""
+    """Return the rest of a whole. A rest due to rounding is 0."""
     left = np.subtract(whole, part)
     return np.where(np.abs(left) <= 1e-6 * np.abs(whole), 0.0, left)[()]
 
@@ -172,10 +177,9 @@ def _nothing(reason: str) -> AlphaSplit:
 
 
 def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> RecallSplit:
-    """Split what the episodes of one agent earned by what the model recalls, with seeds in equal
-    parts.
+    """Split the earnings of one agent's episodes by recall, with equal weights for seeds.
 
-    Audits of the traded names come first, because those of a data set ask for other days and
+    Audits of the traded names have priority, because audits of a data set use different days and
     horizons.
     """
     truth = PriceTruth.of(run.snapshot(keys[0]))
@@ -198,7 +202,8 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
     with np.errstate(invalid="ignore", divide="ignore"):
         returned = truth.closes[rows] / truth.closes[np.maximum(rows - 1, 0)] - 1.0
         if benchmark.market.decide != "close" and rows.size > 1:
-            # What is bought at an open earns from there to the next one: the account before a session lacks it.
+            # A purchase at an open earns from there to the next open. The account before the
+            # session does not have it.
             opens = run.snapshot(keys[0]).at(len(truth.sessions) - 1, "close").bars("open")[rows]
             since = np.nan_to_num(opens / truth.closes[rows], nan=1.0)[:-1]
             held = [

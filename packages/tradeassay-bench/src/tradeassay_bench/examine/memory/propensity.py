@@ -1,8 +1,8 @@
-"""Memory in log-probabilities: the familiarity of a question, and the rank of the truth among
-decoys.
+"""Measure memory by log-probabilities: the familiarity of a question and the rank of the truth.
 
-It also tests whether answers are right where the question is familiar. This finds memory that open
-questions miss, because a model may refuse to state what it has read.
+The truth is ranked among decoys. A further test is whether answers are right if the question is
+familiar. The method finds memory that open questions miss, because a model may refuse to state its
+memory.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ HEADLINE = "headline"
 
 
 class Sentence(NamedTuple):
-    """A sentence to complete and five ways to end it, the true one first.
+    """A sentence to complete and five possible ends, the true one first.
 
-    ``asked`` is the question it belongs to, ``words`` are its name and days.
+    ``asked`` is the question of the sentence. ``words`` are its name and days.
     """
 
     fact: int
@@ -56,8 +56,11 @@ class Sentence(NamedTuple):
 
 
 class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
-    """One fact: ``min_k`` of its question, and the ``rank`` (1 the likeliest) of the truth among
-    five ends."""
+    """The log-probability scores of one fact.
+
+    ``min_k`` is the familiarity of its question. ``rank`` is the rank of the truth among five ends
+    (1 is the most likely).
+    """
 
     fact: int
     kind: str
@@ -68,12 +71,12 @@ class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Propensity(msgspec.Struct, frozen=True, kw_only=True):
-    """The findings from log-probabilities. A measure that is missing says why.
+    """The findings from log-probabilities. A missing measure has its reason.
 
-    ``familiar`` is Min-K% of questions about real names less that of invented ones. ``first`` is
-    the share of facts whose truth is the likeliest of five (a fifth by chance), and ``closes``,
-    ``moves`` and ``headlines`` are its kinds. ``interaction`` is how many more answers are right,
-    beyond chance, if a question is one standard deviation more familiar.
+    ``familiar`` is Min-K% of questions about real names minus Min-K% of questions about invented
+    names. ``first`` is the share of facts whose truth is the most likely of five (a fifth by
+    chance). ``closes``, ``moves`` and ``headlines`` are its kinds. ``interaction`` is the increase
+    of right answers, beyond chance, per standard deviation of familiarity.
     """
 
     familiar: Measure
@@ -102,8 +105,8 @@ def _no_propensity(reason: str) -> Propensity:
 def min_k(found: TokenLogprobs, asked: Sentence) -> float | None:
     """Return the mean log-probability of the least likely tokens of a question's name and days.
 
-    None if the server left tokens out. The question's other words are ours: a name that was often
-    read in other words makes them less likely.
+    Returns None if the server left tokens out. The remaining words of the question are ours. They
+    make a name less likely that the model has read in different words.
     """
     named = [
         place.span()
@@ -130,7 +133,10 @@ def weigh(
     asker: Asker,
     level: float,
 ) -> Propensity:
-    """Ask for the log-probabilities of at most ``most`` facts. Whatever is missing has its reason."""
+    """Query the log-probabilities of at most ``most`` facts and score them.
+
+    Every missing measure has its reason.
+    """
     facts = {one.fact: one for one in answers if one.wording == 0 and one.sample == 0}
     chosen = [one for one in facts.values() if one.kind in ("close", *HORIZONS)]
     real = [one for one in chosen if not one.invented][:most]
@@ -150,8 +156,10 @@ def weigh(
 
 
 def headlines(truth: PriceTruth, most: int, first: int) -> list[Sentence]:
-    """Return sentences about a headline on a name and day, among four of other days about that
-    name."""
+    """Return sentences that complete a headline of a name and day.
+
+    The decoys are four headlines about the name from different days.
+    """
     by_name: dict[str, list[NewsItem]] = {}
     for item in truth.news:
         if item.symbols and item.symbols[0] in truth.symbols:
@@ -174,12 +182,13 @@ def headlines(truth: PriceTruth, most: int, first: int) -> list[Sentence]:
 
 
 def continuations(one: RecallAnswer, truth: PriceTruth) -> Sentence:
-    """Return a sentence that states the truth of a question, among decoys."""
+    """Return a sentence that states the truth of a question, with decoys."""
     rng = np.random.default_rng([one.fact, 32])
     assert one.truth is not None
     if one.kind == "close":
         begun = f"On {one.day} the shares of {one.title} closed at "
-        # Decoys are as near as prices come within a few weeks, on both sides, and as round as this data's prices.
+        # Decoys are as near as prices are within a few weeks, on both sides, and as round as the
+        # prices of this data.
         factors = np.exp(rng.uniform(0.02, 0.2, DECOYS) * rng.permutation([1, -1, 1, -1]))
         prices = (
             one.truth,
@@ -202,7 +211,10 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> Sentence:
 
 
 async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[WeighedFact]:
-    """Weigh all sentences. Raises :class:`ModelError` if the model gives no log-probabilities."""
+    """Return the scores of all sentences.
+
+    Raises :class:`ModelError` if the model does not return log-probabilities.
+    """
     how = asker.asking
     async with open_logprobs(
         model,
@@ -246,13 +258,13 @@ async def _weighed(model: Model, one: Sentence) -> WeighedFact:
     asked, sums = found[0] if one.asked else "this is no question", []
     for each in found[-len(one.ends) :]:
         if not isinstance(each, str) and not each.missing:
-            # The mean over a sentence's end: longer ends are not less likely by that.
+            # The mean over the end of a sentence, so that longer ends are not less likely.
             reached = zip(accumulate(map(len, each.tokens)), each.logprobs, strict=True)
             values = [
                 value for length, value in reached if length > len(one.begun) and value is not None
             ]
             sums.append(float(np.mean(values)) if values else float("-inf"))
-    # Ties share the worse place: what is as likely as a decoy is not known.
+    # Ties have the worse rank: a truth as likely as a decoy is not known.
     rank = 1 + sum(value >= sums[0] for value in sums[1:]) if len(sums) == len(one.ends) else None
     least = None if isinstance(asked, str) else min_k(asked, one)
     return WeighedFact(
@@ -267,8 +279,10 @@ def score_propensity(
     *,
     no_headlines: str,
 ) -> Propensity:
-    """Score log-probabilities. ``answers`` say what was right. Headlines are no prices and are
-    scored apart."""
+    """Return the findings from log-probabilities.
+
+    ``answers`` state which answers were right. Headlines are not prices and are scored separately.
+    """
     real = [one for one in weighed if not one.invented]
     ranked = [one for one in real if one.rank is not None]
 
@@ -322,7 +336,7 @@ def score_propensity(
 def _interaction(
     known: Sequence[tuple[WeighedFact, float]], answers: Sequence[RecallAnswer], level: float
 ) -> Measure:
-    """Return the slope of being right, beyond chance, on standardised Min-K%."""
+    """Return the slope of right answers, beyond chance, on standardised Min-K%."""
     by_fact: dict[int, list[float]] = {}
     for one in answers:
         if one.kind in CHANCE and not one.invented and one.right is not None:
@@ -339,7 +353,7 @@ def _interaction(
         return not_scored("all questions are as familiar, or all answers as right")
     z = (x - x.mean()) / x.std()
     slope = float((z * y).mean())
-    # The slope is a mean of z times what is left, so that its interval is one over days.
+    # The slope is a mean of z times the residual, so that its interval is an interval over days.
     spread = clustered_mean(
         slope + z * (y - y.mean() - slope * z), [one[2] for one in pairs], level
     )

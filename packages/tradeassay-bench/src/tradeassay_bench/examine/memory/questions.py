@@ -1,5 +1,7 @@
-"""Questions about the past that contain no price: drawn from a seed, worded, and parsed from the
-answer."""
+"""Draw questions about the past from a seed, word them, and parse the answers.
+
+The questions contain no price.
+"""
 
 from __future__ import annotations
 
@@ -26,25 +28,26 @@ from tradeassay_bench.data.store.read import read_panel
 
 RecallKind = Literal["close", "day", "week", "month", "best", "worst", "index", "year"]
 HORIZONS: dict[RecallKind, int] = {"day": 1, "week": 5, "month": 21}
-"""The horizons of moves that are asked for, in sessions."""
+"""The horizons of the moves in questions, in sessions."""
 NEAR = 0.05
-"""The relative error up to which a close or a level counts as right."""
+"""The largest relative error of a right close or level."""
 _MIX: tuple[RecallKind, ...] = (
     *("month", "close", "week", "day", "best", "month", "close", "year", "week", "day"),
     *("worst", "month", "close", "index", "week", "day", "best", "close", "month", "worst"),
 )
 CHANCE: dict[RecallKind, float] = {"day": 0.5, "week": 0.5, "month": 0.5, "best": 0.2, "worst": 0.2}
-"""Kinds of question that can be right by chance alone, and their chance."""
+"""Kinds of question that a guess can answer, with the probability of a right guess."""
 
 
 class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The questions of an audit.
 
-    There are about ``questions`` in all, with ``wordings`` and ``samples`` per fact. Odd wordings
-    allow the answer "unknown", even ones ask for an estimate. With several samples answers are
-    drawn at a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's
-    known one. ``horizon`` is that of the moves asked for a run, which begin ``every`` so many
-    sessions (by default the horizon). Log-probabilities are asked for ``logprobs`` facts too.
+    There are about ``questions`` in total, with ``wordings`` and ``samples`` per fact. The first
+    and third wording allow the answer "unknown". The second and fourth ask for an estimate. With
+    several samples, answers are drawn at a temperature. ``first`` and ``last`` limit the days.
+    ``cutoff`` replaces the model's known cutoff. ``horizon`` is the horizon of moves in questions
+    about a run. A move begins every ``every`` sessions (default: the horizon). Log-probabilities
+    are queried for ``logprobs`` facts.
     """
 
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
@@ -61,9 +64,9 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fact, asked once.
+    """One fact in one question.
 
-    ``truth`` is a price, a move as a fraction, or a year. ``named`` is the right one of
+    ``truth`` is a price, a move as a fraction, or a year. ``named`` is the right entry of
     ``choices``. An invented name has the truth of the real name whose symbol is ``stands_for``.
     """
 
@@ -91,8 +94,8 @@ class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class RecallAnswer(RecallQuestion, frozen=True, kw_only=True, omit_defaults=True):
     """A question and its answer: a ``value`` in the unit of its truth, or ``chosen``.
 
-    ``refused``: the model says that it does not know. ``right`` is None if nothing could be parsed.
-    A move without a size has a ``sign`` alone.
+    ``refused`` is true if the model answers that it does not know. ``right`` is None if the answer
+    could not be parsed. A move without a size has only a ``sign``.
     """
 
     said: str = ""
@@ -104,16 +107,16 @@ class RecallAnswer(RecallQuestion, frozen=True, kw_only=True, omit_defaults=True
 
 
 LONGEST = 300
-"""The most characters of an answer that are kept."""
+"""The maximum number of characters of an answer that are stored."""
 
-# Prices to ask about ----------------------------------------------------------------------------------------
+# Prices for questions ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTruth:
-    """A data set's closes, (T, N): ``closes`` with splits undone, ``traded`` as they were.
+    """The closes of a data set, (T, N): ``closes`` with splits undone, ``traded`` as traded.
 
-    ``titles`` name the columns, ``news`` are the headlines.
+    ``titles`` are the names of the columns. ``news`` contains the headlines.
     """
 
     sessions: Days
@@ -127,7 +130,10 @@ class PriceTruth:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> PriceTruth:
-        """Read a whole data set. The audit is about the past, and no agent trades on it."""
+        """Return the prices of a whole data set.
+
+        The audit is about the past, and no agent trades on it.
+        """
         view, panel = snapshot.at(len(snapshot.sessions) - 1, "close"), read_panel(snapshot.folder)
         titles = {}
         for one in view.instruments:
@@ -149,7 +155,7 @@ class PriceTruth:
 
     @property
     def decimals(self) -> int:
-        """The number of decimals of the prices as traded, at most two."""
+        """Return the number of decimals of the traded prices, at most two."""
         known = self.traded[np.isfinite(self.traded)]
         return next(
             (
@@ -165,16 +171,16 @@ class PriceTruth:
         return f"{named} ({symbol})" if named else symbol
 
     def move(self, column: int, row: int, until: int) -> float:
-        """Return the move of a close from one session to another; NaN if either is missing."""
+        """Return the relative change of a close between two sessions; NaN if a close is missing."""
         return float(self.closes[until, column] / self.closes[row, column] - 1.0)
 
 
 def draw_questions(
     truth: PriceTruth, config: RecallConfig, cutoff: date | None
 ) -> tuple[RecallQuestion, ...]:
-    """Draw facts of all kinds, alternately before and after the cutoff and rising and falling.
+    """Draw facts of all kinds. They alternate before and after the cutoff, and rising and falling.
 
-    Some are asked of invented names too. Raises :class:`UserError` if there are too few days or
+    Some are repeated with invented names. Raises :class:`UserError` if there are too few days or
     names.
     """
     facts = max(1, config.questions // (config.wordings * config.samples))
@@ -185,7 +191,7 @@ def draw_questions(
     longest = max(HORIZONS.values())
     if rows.size < 2 * longest:
         hint = f"give at least {2 * longest} with first=, last="
-        raise UserError(f"{rows.size} sessions are too few to ask about", hint=hint)
+        raise UserError(f"{rows.size} sessions are too few for questions", hint=hint)
     sides = [rows[:-longest]]
     if cutoff is not None:
         known = np.array([days[row] <= cutoff for row in rows[:-longest]])
@@ -194,11 +200,11 @@ def draw_questions(
     made: Counter[RecallKind] = Counter()
     for place in range(facts):
         kind = _MIX[place % len(_MIX)]
-        # Each kind takes turns by itself, so that kinds, periods and signs do not go together.
+        # Each kind alternates separately, so that kinds, periods and signs are not correlated.
         side, rising = sides[made[kind] % len(sides)], made[kind] // len(sides) % 2 == 0
         made[kind] += 1
         for tries in range(40):
-            # At last any move: a kind that this data cannot answer, or moves of one sign only.
+            # Finally any move: the data may not have a kind, or moves of one sign only.
             other = tries >= 30
             row = int(side[rng.integers(side.size)])
             fact = _draw_one(
@@ -217,8 +223,10 @@ def draw_questions(
 def draw_for_pairs(
     truth: PriceTruth, pairs: Sequence[tuple[str, str, str]], config: RecallConfig
 ) -> tuple[RecallQuestion, ...]:
-    """Ask for the moves of names between days, (symbol, day, until), and every fourth of an
-    invented name too."""
+    """Return questions on the moves of names between days, (symbol, day, until).
+
+    Every fourth question is repeated with an invented name.
+    """
     place = {symbol: column for column, symbol in enumerate(truth.symbols)}
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     made = []
@@ -259,8 +267,10 @@ def _asked(facts: Iterable[RecallQuestion], config: RecallConfig) -> tuple[Recal
 def _draw_one(
     truth: PriceTruth, kind: RecallKind, row: int, rng: np.random.Generator, *, rising: bool | None
 ) -> RecallQuestion | None:
-    """Return a fact of one kind from one session; None if there is none of it, or not of the wanted
-    sign."""
+    """Return a fact of one kind from one session.
+
+    Returns None if there is no such fact, or none with the wanted sign.
+    """
     day = str(truth.sessions[row])
     there = np.flatnonzero(np.isfinite(truth.closes[row]))
     if kind == "index":
@@ -329,8 +339,7 @@ _FORMS = ("Corporation", "Holdings", "Industries", "Group", "Systems")
 def _with_invented(
     facts: Sequence[RecallQuestion], rng: np.random.Generator, taken: set[str]
 ) -> list[RecallQuestion]:
-    """Return facts, every fourth about one name followed by the same one about a name that does not
-    exist."""
+    """Return facts with every fourth one about a name repeated for an invented name."""
     made: list[RecallQuestion] = []
     about_one = 0
     for fact in facts:
@@ -390,7 +399,7 @@ _WORDS: dict[str, tuple[str, str]] = {
 
 
 def form_of(kind: RecallKind) -> str:
-    """Return the form in which a kind is worded and parsed: close, move, choice, index or year."""
+    """Return the form of a kind's wording and answer: close, move, choice, index or year."""
     if kind in HORIZONS:
         return "move"
     return "choice" if kind in ("best", "worst") else kind
@@ -498,7 +507,7 @@ def _read_move(answer: RecallAnswer, text: str) -> RecallAnswer:
     if sign == 0 or answer.truth is None:
         return answer
     size = None if number is None else abs(number) / 100.0
-    # A size beyond anything that moves is a price that was repeated, not a percentage.
+    # A size beyond any plausible move is a repeated price, not a percentage.
     value = None if size is None or size > 5.0 else sign * size
     return msgspec.structs.replace(
         answer, value=value, sign=sign, right=sign == int(np.sign(answer.truth))
@@ -506,7 +515,9 @@ def _read_move(answer: RecallAnswer, text: str) -> RecallAnswer:
 
 
 def points(one: RecallAnswer) -> float:
-    """Return 1 for a right answer and less than 0 for a wrong one, so that guessing gives 0; 0 for
-    none."""
+    """Return 1 for a right answer, less than 0 for a wrong one, and 0 for none.
+
+    A random guess has an expected score of 0.
+    """
     chance = CHANCE[one.kind]
     return 0.0 if one.right is None else (float(one.right) - chance) / (1.0 - chance)

@@ -1,5 +1,7 @@
-"""The recall audit: a model is asked about the past, and its answers are scored against chance and
-controls."""
+"""Audit a model's recall: query it about the past, and score its answers.
+
+The scores are compared with chance and with controls.
+"""
 
 from __future__ import annotations
 
@@ -57,25 +59,25 @@ if TYPE_CHECKING:
 
 FORMAT = "recall-v1"
 ANSWER_TOKENS = 48
-"""The most tokens of an answer, which is asked for in a word or a number."""
+"""The maximum number of tokens of an answer. The question asks for a word or a number."""
 RecallPeriod = Literal["all", "before", "after"]
 _LOOKS = 3
 _DRAWS = 500
 _LITTLE = 0.1
-"""A share of the knowable that counts as nothing."""
+"""The largest share of possible knowledge that counts as none."""
 _ENOUGH = 0.25
-"""The share of the knowable that answers must be able to show, to count as a test of recall."""
+"""The share of possible knowledge that answers must be able to show in a test of recall."""
 
 
 class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of question about real or invented names, in one period.
+    """The score of one kind of question about real or invented names, in one period.
 
-    ``answered``, ``refused`` and ``unread`` are shares of all questions. ``hit`` is the share right
-    of the parsed answers, ``chance`` the share by guessing. ``rising`` and ``falling`` are hits
-    where the price rose and fell, which reveal a model that always says "up". ``correlation`` is
-    that of recalled with true moves, ``error`` the median relative distance of a close or a level,
-    or the distance of a move. ``steady`` is the share of facts whose answers agree. Intervals allow
-    for days in common.
+    ``answered``, ``refused`` and ``unread`` are shares of all questions. ``hit`` is the share of
+    right answers among the parsed answers. ``chance`` is that share for guesses. ``rising`` and
+    ``falling`` are hits on rising and on falling prices, which reveal a model that always answers
+    "up". ``correlation`` is the correlation of recalled and true moves. ``error`` is the median
+    relative distance of a close or a level, or the distance of a move. ``steady`` is the share of
+    facts whose answers agree. Intervals allow for days in common.
     """
 
     kind: str
@@ -95,10 +97,10 @@ class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallMonth(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of months from ``first``.
+    """Recall in a period of months that begins with ``first``.
 
-    ``recall`` is 0 for guessing and 1 for knowing every move and best name, ``control`` the same
-    about invented names, ``near`` the share of closes within 5 %.
+    ``recall`` is 0 for guessing and 1 for knowing every move and best name. ``control`` is the same
+    score for invented names. ``near`` is the share of closes within 5 %.
     """
 
     first: str
@@ -110,8 +112,8 @@ class RecallMonth(msgspec.Struct, frozen=True, kw_only=True):
 class RecallPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The cost of an audit.
 
-    ``usd`` is None if the model's price is not known. ``left_out`` says how much of a run's
-    holdings is not asked about, and what would ask about all of it.
+    ``usd`` is None if the model's price is unknown. ``left_out`` states the share of a run's
+    holdings that the questions omit, and the option that includes all holdings.
     """
 
     questions: int
@@ -134,15 +136,15 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     """A recall audit.
 
     ``recall`` is the share of moves and best names known beyond chance, before the cutoff if that
-    is known. ``beyond`` is the same less the control with invented names, ``after`` that after the
-    cutoff. ``closes`` is the share of closes right beyond the same answers dealt to the other
-    questions. ``admitted`` is the share of facts refused if that was allowed and right if an
-    estimate was asked for.
+    is known. ``beyond`` is ``recall`` minus the control with invented names. ``after`` is
+    ``recall`` after the cutoff. ``closes`` is the share of right closes minus the share if the same
+    answers are assigned to different questions. ``admitted`` is the share of facts that were
+    refused if a refusal was allowed and right if an estimate was required.
 
-    ``told`` is the finding in a word, ``sentence`` the finding with its numbers: the model
+    ``told`` is the finding as a keyword. ``sentence`` is the finding with its numbers. The model
     *recalls* if moves and best names, closes, or log-probabilities show it. The three tests share
     one error rate, so each has a wider interval. Moves show recall by their signs, or by sizes that
-    go with the true ones.
+    correlate with the true sizes.
     """
 
     format: str = FORMAT
@@ -168,7 +170,7 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Answer = Callable[[RecallQuestion], ModelReply]
-"""A function that answers in place of a language model: a program of known memory."""
+"""A function that answers in place of a language model: a program with a known memory."""
 
 
 def recall_audit(
@@ -182,16 +184,15 @@ def recall_audit(
     say: Callable[[str], None] | None = None,
     answer: Answer | None = None,
 ) -> RecallReport:
-    """Ask a model about its memory of a data set, or of the names and days that it traded in a
-    ``run``.
+    """Query a model about its memory of a data set, or of the names and days of a ``run``.
 
-    Answers are recorded in ``asking.recordings``, and with ``asking.replay`` taken from there
-    alone. ``answer`` is asked in place of a model. Raises :class:`UserError` for bad input and
+    Answers are recorded in ``asking.recordings``. With ``asking.replay`` they are read from that
+    folder only. ``answer`` replaces the model. Raises :class:`UserError` for bad input and
     :class:`ModelError` if the model does not answer.
     """
     config, say, asker = config or RecallConfig(), say or (lambda _: None), Asker(asking, home)
     if run is not None and answer is None:
-        model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
+        model = episodes_of(run, model)[0].model  # an agent's name may differ from its model's
     audit = _prepare(model, dataset, run, config, home, asker.access.prices)
     questions = audit.questions
     say(f"{audit.plan.sentence}; it is asked without any price")
@@ -209,10 +210,11 @@ def recall_audit(
 
 
 def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
-    """Make an audit again: its model is ``asked`` again, or its answers are parsed and scored
-    again.
+    """Recompute an audit.
 
-    Raises :class:`UserError` for an audit with other questions than are drawn.
+    If ``asked``, its model is queried again, else its answers are scored again.
+
+    Raises :class:`UserError` if the questions of the audit differ from the drawn questions.
     """
     home = Path(run.home) if run.home else None
     played = None if record.run is None else run
@@ -223,12 +225,14 @@ def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
     audit = _prepare(record.model, data, played, record.config, home, None)
     given = {(one.fact, one.wording, one.sample): one for one in record.answers}
     if {*given} != {(one.fact, one.wording, one.sample) for one in audit.questions}:
-        raise UserError("its questions are not those that are drawn", hint="do not believe it")
+        raise UserError(
+            "its questions differ from those drawn with its seed", hint="do not rely on this audit"
+        )
     answers = []
     for one in audit.questions:
         then = given[one.fact, one.wording, one.sample]
         reply = ModelReply(text=then.said, error_kind="refused" if then.refused else None)
-        # Of a long answer only the beginning is kept: what was read in it is believed.
+        # Only the beginning of a long answer is stored, so its parsed value is accepted.
         answers.append(read_answer(one, reply) if len(then.said) < LONGEST else then)
     report = audit.report(answers, record.propensity, record.usd)
     return msgspec.structs.replace(
@@ -243,7 +247,7 @@ def plan_recall(
     run: Run | None = None,
     config: RecallConfig | None = None,
 ) -> RecallPlan:
-    """Return the cost of an audit without asking anything."""
+    """Return the cost of an audit without querying the model."""
     return _prepare(model, dataset, run, config or RecallConfig(), None, None).plan
 
 
@@ -294,7 +298,9 @@ def _prepare(
             if (found := run.manifest.models.get(one.label)) and found.cutoff
         ]
     elif dataset is None:
-        raise UserError("nothing is named to ask about", hint="give dataset=NAME or run=RUN")
+        raise UserError(
+            "neither a data set nor a run is given", hint="give dataset=NAME or run=RUN"
+        )
     else:
         snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset, home)
     listed = load_cutoffs().of(model)
@@ -321,7 +327,7 @@ def _prepare(
 
 
 def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
-    """Return the episodes that a model played. Raises :class:`UserError` if there are none."""
+    """Return the episodes of a model. Raises :class:`UserError` if there are none."""
     found = [
         one
         for one in run.episodes
@@ -339,11 +345,11 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
 def _pairs_of_run(
     run: Run, model: str, truth: PriceTruth, config: RecallConfig
 ) -> tuple[list[tuple[str, str, str]], str]:
-    """Return the questions for a run: every name held, in stretches that cover all of its sessions.
+    """Return the questions for a run, and a note on the names that are left out.
 
-    Overlapping stretches end beyond the last session, as the results of its decisions do. If there
-    are more than may be asked, the names that were held least are left out, which the second value
-    says.
+    Every name held has periods that cover all of its sessions. Overlapping periods end after the
+    last session, as the results of the decisions do. If there are more periods than questions
+    allowed, the names with the smallest holdings are left out.
     """
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     held = np.zeros(len(truth.symbols))
@@ -419,7 +425,7 @@ def score_recall(
     notes: Sequence[str] = (),
     **about: object,
 ) -> RecallReport:
-    """Score answers. Nothing is asked."""
+    """Return the report of an audit from its answers. No model is queried."""
     real = [one for one in answers if not one.invented]
     early = real if cutoff is None else [one for one in real if _before(one, cutoff)]
     late = [] if cutoff is None else [one for one in real if not _before(one, cutoff)]
@@ -481,18 +487,17 @@ def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
 
 
 def _labels(one: RecallAnswer) -> tuple[int, int]:
-    """Return the answer and the truth, in as few words as the question has answers."""
+    """Return the answer and the truth as category numbers."""
     if one.choices:
         return one.choices.index(str(one.chosen)), one.choices.index(str(one.named))
     return one.sign, 1 if (one.truth or 0.0) > 0.0 else -1
 
 
 def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measure, float]:
-    """Return how much more is known than by the same answers dealt to all questions, on the scale
-    of recall.
+    """Return the knowledge beyond the same answers assigned to all questions.
 
-    The second value is the most that these answers could have shown: nothing if all are equal,
-    little if most are refused.
+    The scale is the scale of recall. The second value is the most that these answers could have
+    shown: nothing if all are equal, little if most are refused.
     """
     scored = [one for one in answers if one.kind in CHANCE]
     values, most = np.zeros(len(scored)), 0.0
@@ -544,7 +549,7 @@ def _why_none(answers: Sequence[RecallAnswer]) -> str:
 def _difference(
     real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], level: float
 ) -> Measure:
-    """Return the knowledge of real names beyond the answers about invented ones on the same days."""
+    """Return the knowledge about real names minus the score of invented names on the same days."""
     pairs: dict[tuple[str, str, str, int, int], list[float]] = {}
     for sign, side in ((1.0, real), (-1.0, made_up)):
         for one in side:
@@ -569,7 +574,7 @@ def _tell(
         return "cannot be told", f"What {model} remembers cannot be told: {recall.reason}."
     if recall.low is None or recall.high is None:
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
-    # An interval over few days may pass what can be: all known, or all wrong.
+    # An interval over few days may exceed the possible range: all known, or all wrong.
     size = f"{recall.value:.0%} ({max(recall.low, -1.0):.0%} to {min(recall.high, 1.0):.0%})"
     moves, says = [one for one in early if one.kind in HORIZONS and one.right is not None], ""
     if moves:
@@ -603,7 +608,10 @@ def _tell(
 
 
 def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
-    """Return how many more closes are right than if every answer is given to the other questions."""
+    """Return the share of right closes beyond the share of exchanged answers.
+
+    Exchanged answers are the same answers, assigned to the remaining questions.
+    """
     priced = [(one, one.value) for one in answers if one.kind == "close" and one.value is not None]
     scores, days = [], []
     for one, value in priced:
@@ -617,7 +625,10 @@ def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
 
 
 def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None) -> str:
-    """Return what sizes of moves, closes and log-probabilities show, in words; empty if nothing."""
+    """Return a sentence on recall shown by sizes of moves, closes and log-probabilities.
+
+    It is empty if they show none.
+    """
     found = []
     if above(sizes) and sizes.high is not None:
         found.append(
@@ -635,7 +646,7 @@ def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None
 
 
 def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
-    """Return the share of facts that were refused if that was allowed and answered rightly if not."""
+    """Return the share of facts refused if a refusal was allowed and right if it was not."""
     both = [group for group in _by_fact(real) if len({one.wording % 2 for one in group}) == 2]
     if not both:
         return not_scored("facts were not asked both ways: --wordings 2")
@@ -648,7 +659,7 @@ def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
 
 
 def _by_fact(answers: Iterable[RecallAnswer]) -> list[list[RecallAnswer]]:
-    """Return the answers about each fact, in all of its wordings and samples, together."""
+    """Return the answers grouped by fact, over all wordings and samples."""
     found: dict[int, list[RecallAnswer]] = {}
     for one in answers:
         found.setdefault(one.fact, []).append(one)
@@ -721,7 +732,7 @@ def _score(
 
 
 def _correlation(moves: Sequence[RecallAnswer], level: float, none: str) -> Measure:
-    # One pair a fact: several wordings of one answer are not several answers.
+    # One pair per fact: several wordings of one answer are not several answers.
     facts = _by_fact(one for one in moves if one.value is not None and one.truth is not None)
     if len(facts) < 8:
         return not_scored(
@@ -759,7 +770,7 @@ def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
 
 
 def _agree(group: Sequence[RecallAnswer]) -> bool:
-    """Return whether answers about one fact are the same."""
+    """Return whether the answers about one fact are the same."""
     if group[0].choices or group[0].kind in HORIZONS:
         return len({(one.chosen, one.sign) for one in group}) == 1
     values = [one.value or 0.0 for one in group]
@@ -767,7 +778,7 @@ def _agree(group: Sequence[RecallAnswer]) -> bool:
 
 
 def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
-    """Return recall over time, in the shortest stretches of months with enough answers each."""
+    """Return recall over time, in the shortest periods of months with enough answers each."""
     scored = [one for one in answers if one.kind in CHANCE or one.kind == "close"]
     if not scored:
         return []
@@ -780,7 +791,7 @@ def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
         counts = np.unique(
             [months(one) // step for one in scored if not one.invented], return_counts=True
         )[1]
-        if counts.size and counts.mean() >= 8:  # answers that a stretch should hold
+        if counts.size and counts.mean() >= 8:  # the minimum number of answers per period
             break
     made = []
     for place in sorted({months(one) // step for one in scored}):

@@ -1,4 +1,4 @@
-"""Records of what models were asked about their memory, as files for a verdict."""
+"""Read, write and verify records of models' memory, as files for a verdict."""
 
 from __future__ import annotations
 
@@ -38,26 +38,27 @@ MemoryRecord = RecallReport | CounterfactualReport
 
 
 RECALL = "recall"
-"""The folder beside a run with its answers about memory."""
+"""The folder next to a run with its answers about memory."""
 
 
 def ask_models(
     run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None
 ) -> list[MemoryRecord]:
-    """Ask every model of a run about the names and days it traded. Answers are kept beside the run.
+    """Query every model of a run about the names and days it traded, and return the records.
 
-    Answers that exist are not asked for again. A cap holds for the run and these questions
-    together. Raises :class:`UserError` if no model played.
+    Answers are stored next to the run and are not requested again. A cap applies to the run and
+    these questions together. Raises :class:`UserError` if no model ran.
     """
     models = dict.fromkeys(one.model for one in run.episodes if one.by_model)
     if not models:
         raise UserError(
-            f"no model played in {run.folder}: a rule has nothing to recall",
+            f"no model ran in {run.folder}: a rule has nothing to recall",
             hint="leave recall= out",
         )
     how = asking_of(asking)
     if not how.replay:
-        # What the run itself has spent counts under the same cap; what earlier questions cost is in the folder.
+        # The spending of the run itself counts under the same cap. The folder has the cost of
+        # earlier questions.
         played = RecordingStore(RunFolder(run.folder).models).spent_usd()
         how = msgspec.structs.replace(how, spent_usd=how.spent_usd + played)
     how = msgspec.structs.replace(how, recordings=run.folder / RECALL)
@@ -65,16 +66,20 @@ def ask_models(
 
 
 def is_about(run: Run, episode: EpisodeSpec, record: MemoryRecord) -> bool:
-    """Return whether a record is about what an episode traded. Other prices or decisions prove
-    nothing."""
+    """Return whether a record covers the market and decisions of an episode.
+
+    Different prices or decisions prove nothing.
+    """
     if isinstance(record, RecallReport):
         return record.dataset == run.snapshot(episode.key).name
     return record.run == run.spec.name
 
 
 def check_about(run: Run, record: MemoryRecord) -> None:
-    """Raise :class:`UserError` for a record of an agent that did not play, or of other data or
-    decisions."""
+    """Check that a record matches a run.
+
+    Raises :class:`UserError` for an agent that did not run, and for different data or decisions.
+    """
     if not any(is_about(run, one, record) for one in episodes_of(run, record.model)):
         about = record.dataset if isinstance(record, RecallReport) else record.run
         raise UserError(
@@ -88,8 +93,7 @@ class _Head(msgspec.Struct):
 
 
 def parse_record(content: bytes) -> MemoryRecord:
-    """Decode a recorded audit or study. Raises :class:`ValueError`, of msgspec's or its own, for
-    anything else."""
+    """Decode a recorded audit or study. Raises :class:`ValueError` for any other content."""
     kind = msgspec.json.decode(content, type=_Head).format
     if kind == COUNTERFACTUAL:
         return msgspec.json.decode(content, type=CounterfactualReport)
@@ -99,12 +103,13 @@ def parse_record(content: bytes) -> MemoryRecord:
 
 
 def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOutcome, list[str]]:
-    """Make a record of memory again. Return the result and how it differs from the usual
-    configuration.
+    """Recompute a memory record.
 
-    Programs are asked again. A model's answers are a claim of the runner: they are parsed and
-    scored again. ``unsure``: the run's data or its venue's rules are not here, so that a failure is
-    no contradiction.
+    Return the result and the differences from the usual configuration.
+
+    Programs are queried again. A model's answers are a claim of the runner, and are parsed and
+    scored again. ``unsure`` is true if the run's data or its venue's rules are missing here. A
+    failure is then not a contradiction.
     """
     claim, plain = "changed input", msgspec.to_builtins(CounterfactualConfig())
     if isinstance(record, RecallReport):
@@ -130,7 +135,7 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
             (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), ""
         )
     except TradeassayError as error:
-        changed, asked = f"it cannot be made again: {error}", False
+        changed, asked = f"the record cannot be recomputed: {error}", False
         if unsure:
             return ClaimOutcome(claim=claim, outcome="cannot be checked", why=changed), notes
     outcome: Word = "re-derived" if asked else "cannot be checked"
@@ -142,11 +147,13 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
 
 
 def read_record(path: Path) -> MemoryRecord:
-    """Read a recorded audit or study. Raises :class:`UserError` for a file that is neither."""
+    """Read a recorded audit or study. Raises :class:`UserError` for any other file."""
     try:
         return parse_record(path.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
     except (*UNDECODABLE, ValueError) as error:
         hint = "make one with: tradeassay memory recall --run RUN --json > FILE"
-        raise UserError(f"{path} is no record of a model's memory: {error}", hint=hint) from error
+        raise UserError(
+            f"{path} is not a record of a model's memory: {error}", hint=hint
+        ) from error

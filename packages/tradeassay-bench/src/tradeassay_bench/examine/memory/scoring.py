@@ -1,7 +1,6 @@
-"""Means and shares of answers that share days, where each day counts as one, and the agreement of
-moves.
+"""Compute means and shares of answers clustered by day, and the agreement of moves.
 
-Stated moves are compared with the true ones by their sizes as well as by their signs.
+Stated moves are compared with the true moves by size and by sign.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ from tradeassay_bench.examine.memory.questions import HORIZONS, RecallAnswer
 
 
 def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -> Measure:
-    """Return a mean with Student's interval over clusters of any size; none with fewer than three
-    clusters."""
+    """Return a mean with Student's interval over clusters of any size.
+
+    With fewer than three clusters there is no interval.
+    """
     value = float(values.mean())
     places = {name: k for k, name in enumerate(dict.fromkeys(clusters))}
     at = np.array([places[name] for name in clusters])
@@ -38,8 +39,10 @@ def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -
 def clustered_rate(
     hits: Sequence[bool], days: Sequence[str], level: float, nothing: str
 ) -> Measure:
-    """Return a share with Wilson's interval at the effective number of answers after clustering by
-    day."""
+    """Return a share with Wilson's interval.
+
+    The interval uses the effective number of answers after clustering by day.
+    """
     if not hits:
         return not_scored(nothing)
     values = np.array(hits, dtype=np.float64)
@@ -55,14 +58,13 @@ def clustered_rate(
 
 
 def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
-    """Return the correlation of stated with true moves, by normal scores of their ranks: 0 for
-    guessing.
+    """Return the correlation of stated with true moves, by normal scores of their ranks.
 
-    Horizons are ranked apart. A stated move counts as far as it does not follow from how much a
-    name usually moves: a model that always says "up", and more for names that move more, has
-    guessed only that the market rises. One guess may be about a whole day or about a whole name, so
-    the interval adds two variances: from leaving out each stretch of days in turn, and from leaving
-    out each name.
+    Guesses have a correlation of 0. Horizons are ranked separately. The usual size of a name's
+    moves is removed from its stated moves. A model that always answers "up", with larger moves for
+    more volatile names, has only guessed that the market rises. One guess may concern a whole day
+    or a whole name. The interval therefore adds two variances: from leaving out each period of days
+    in turn, and from leaving out each name.
     """
     moves = [
         one
@@ -89,7 +91,7 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     if not (stated.any() and true.any()):
         return not_scored("all moves of a name that were stated, or all true ones, are the same")
     value = float(stated @ true) / n
-    # Whatever begins before the first move of a stretch of days ends is in that stretch.
+    # A move that begins before the first move of a period ends belongs to that period.
     stretches = np.zeros(n, dtype=np.int64)
     number, ends = -1, ""
     for place in sorted(range(n), key=lambda k: moves[k].day):
@@ -99,7 +101,7 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
     variances, freedoms = np.zeros(2), np.zeros(2)
     for k, groups in enumerate((stretches, names)):
         shares, parts = (np.bincount(groups, weights=stated * one) / n for one in (stated, true))
-        # A few answers unlike all others have nearly all of the weight: groups count by the weight they have.
+        # A few unusual answers may have nearly all of the weight, so groups count by their weights.
         count = 1.0 / float(shares @ shares)
         if count < 2.0:
             few = "no interval: it rests on one name or on one stretch of days"
@@ -107,7 +109,8 @@ def sizes_recalled(answers: Sequence[RecallAnswer], level: float) -> Measure:
         without = (value - parts) / (1.0 - shares)
         variances[k] = ((without - value) ** 2).sum() * (shares.size - 1) / shares.size
         freedoms[k] = count - 1.0
-    # Welch and Satterthwaite: what is surer about one of the two has less say in how far the interval reaches.
+    # Welch and Satterthwaite: the more precise variance has less influence on the degrees of
+    # freedom.
     freedom = (
         float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
         if variances.any()
@@ -127,8 +130,10 @@ def _by_group(values: Floats, groups: Ints, function: Callable[[Floats], Floats]
 
 
 def _normal_scores(values: Floats) -> Floats:
-    """Return the normal quantiles of ranks with mean 0 and variance 1; all 0 if all values are
-    equal."""
+    """Return the normal quantiles of ranks with mean 0 and variance 1.
+
+    Returns all 0 if all values are equal.
+    """
     ranks, place = np.unique(tied_ranks(values), return_inverse=True)
     normal = NormalDist()
     return _standardised(

@@ -1,4 +1,4 @@
-"""De-anonymisation probe: can a masked payload be traced to its stock and its day?"""
+"""Probe masks for de-anonymisation: can a masked payload be traced to its stock and its day?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probe's configuration and findings, its stocks and days, and the exact texts for a model."""
+"""Define the probe's configuration and findings, its stocks and days, and the texts for a model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HARDENINGS: dict[str, dict[str, bool]] = {
     "scaled": {"rebase_prices": True, "scale_volumes": True},
     "scrubbed": {"rebase_prices": True, "scale_volumes": True, "scrub_news": True},
 }
-"""Degrees of hardening beyond the published mask. Each level includes all of the one before."""
+"""Levels of hardening beyond the published mask. Each level includes all previous levels."""
 PROGRAMS = {
     "match": "matches the shown returns against the price archive",
     "levels": "matches the shown price and turnover against the archive",
@@ -54,20 +54,22 @@ PROGRAMS = {
     "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: TICKER))",
     "order": "takes the order of equal scores in a screen for the alphabet's",
 }
-"""Attackers that are no language models. All of them are always asked."""
+"""Attackers that are programs and not language models. All of them always run."""
 WITH_ARCHIVE = frozenset({"match"})
-"""Attackers that have the returns of every name on every day. The others know names, calendars and
-levels."""
+"""Attackers that have the returns of every name on every day.
+
+All other attackers know names, calendars and price levels only.
+"""
 
 
 class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One probe.
+    """The configuration of one probe.
 
     ``probes`` is the number of pairs, drawn with ``seed`` and spread evenly over windows and
-    boards. ``masks`` and ``hardenings`` are compared on the same pairs; a bright market cannot be
-    hardened. ``windows`` names some of the benchmark's windows; empty means all short ones. In open
-    research ``lookback`` sessions of a stock are shown. Raises :class:`UserError` for a mask or a
-    hardening that does not exist, and if nothing is left to compare.
+    boards. ``masks`` and ``hardenings`` are compared on the same pairs. A bright market cannot be
+    hardened. ``windows`` names some of the benchmark's windows. If it is empty, all short windows
+    are used. In open research, ``lookback`` sessions of a stock are shown. Raises
+    :class:`UserError` for an unknown mask or hardening, and if nothing is left to compare.
     """
 
     probes: Annotated[int, Meta(ge=1)] = 200
@@ -94,7 +96,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def variants(self) -> tuple[tuple[Level, str], ...]:
-        """Every mask with every hardening that it can have."""
+        """Return every mask with every hardening that applies to it."""
         return tuple(
             (mask, hardening)
             for mask, hardening in product(self.masks, self.hardenings)
@@ -112,17 +114,18 @@ METRICS = {
     "board": "the board (which a mask leaves visible)",
     "joint": "the stock among five, and the day within 7 sessions",
 }
-"""The counted metrics, in the order of tables."""
+"""The counted metrics, in the order of the tables."""
 
 
 class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One attacker against one mask.
+    """The results of one attacker against one mask.
 
-    ``response`` is the share of probes for which it named a stock or a day. ``conditional`` are its
-    hits among the probes for which it answered that question, ``of_all`` among all of them: an
-    attacker that seldom answers can be good at the one and bad at the other. ``above_random``
-    compares ``of_all`` with pure chance: True if the whole interval lies above it. A question that
-    is not scored has no entry. ``strata`` is ``top_1`` of all by window and by board.
+    ``response`` is the share of probes for which the attacker named a stock or a day.
+    ``conditional`` is the hit rate among the probes with an answer to the question. ``of_all`` is
+    the hit rate among all probes. An attacker that seldom answers can have a high first rate and a
+    low second rate. ``above_random`` compares ``of_all`` with chance and is True if the whole
+    interval is above it. A question that is not scored has no entry. ``strata`` is ``top_1`` of all
+    probes by window and by board.
     """
 
     attacker: str
@@ -138,10 +141,10 @@ class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that any attacker got out of one mask.
+    """The best result of any attacker against one mask.
 
-    ``share`` is that of the best one, with its interval and its multiple of chance. ``archive``
-    tells whether attackers with the price archive count.
+    ``share`` is the result of the best attacker, with its interval and its multiple of chance.
+    ``archive`` is whether attackers with the price archive are included.
     """
 
     mask: str
@@ -154,10 +157,12 @@ class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attacker's answer about one pair, and the truth: enough to count everything again.
+    """The answer of one attacker about one pair, and the truth.
 
-    ``said`` are a model's own words (cut at 2,000 characters), ``wrong`` the parts that could not
-    be parsed.
+    All counts can be recomputed from it.
+
+    ``said`` is the text of a model's answer (cut at 2,000 characters). ``wrong`` lists the parts
+    that could not be parsed.
     """
 
     attacker: str
@@ -176,10 +181,10 @@ class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All attackers against all masks, on the same pairs.
+    """The results of all attackers against all masks, on the same pairs.
 
-    ``random`` is the result of blind guessing. ``answers`` are all of them, in the order in which
-    they were asked for.
+    ``random`` is the result of blind guessing. ``answers`` contains all answers in the order of the
+    queries.
     """
 
     benchmark: str
@@ -195,7 +200,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     bounds: tuple[ProbeBound, ...] = ()
 
     def row(self, attacker: str, mask: str, hardening: str = "plain") -> ProbeRow | None:
-        """Return one row; None if it was not tried."""
+        """Return one row; None if the combination was not tried."""
         wanted = (attacker, mask, hardening)
         return next(
             (row for row in self.rows if (row.attacker, row.mask, row.hardening) == wanted), None
@@ -206,7 +211,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
 class Probe:
     """One pair and its truth.
 
-    ``row`` is the session, ``step`` its number in the window, ``names`` the number of possible
+    ``row`` is the session, ``step`` its number in the window, and ``names`` the number of possible
     stocks.
     """
 
@@ -228,7 +233,8 @@ def windows_of(
 ) -> list[tuple[str, str, str]]:
     """Return code, first and last day of the benchmark's windows on a data set.
 
-    These are the named ones, else all short ones, else its whole period.
+    These are the windows named in ``codes``. If ``codes`` is empty, they are all short windows. A
+    benchmark without windows has its whole period.
     """
     found: tuple[NamedWindow, ...] = ()
     if codes:
@@ -243,7 +249,7 @@ def windows_of(
 
 
 def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -> tuple[Probe, ...]:
-    """Draw the pairs. Raises :class:`UserError` if there is nothing to draw from."""
+    """Draw the pairs. Raises :class:`UserError` if no stock can be drawn."""
     rng = np.random.default_rng(config.seed)
     strata = []
     for window in windows_of(benchmark, snapshot, config.windows):
@@ -261,7 +267,8 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
     probes: list[Probe] = []
     seen: set[tuple[int, str]] = set()
     tries = 0
-    # Strata take turns, so that they differ by one probe at most; a pair is not asked twice while others are left.
+    # Strata take turns, so that their sizes differ by at most one probe. No pair is repeated while
+    # unused pairs remain.
     while len(probes) < config.probes:
         (code, first, last), board, universe = strata[len(probes) % len(strata)]
         rows = snapshot.rows(first, last)
@@ -286,8 +293,8 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
 class Evidence:
     """The tools' answers to a program.
 
-    These are bars of the stock and of others, the least weight that was allowed, and names whose
-    scores are all equal, as a screen lists them, with their number.
+    It contains bars of the stock and of other stocks, the smallest allowed weight, and the names
+    with equal scores in the order of a screen, with their number.
     """
 
     bars: tuple[str, ...] = ()
@@ -298,11 +305,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ProbePayload:
-    """The shown texts, and the stock's alias in them. It contains nothing of the truth.
+    """The texts shown, and the stock's alias in them. It does not contain the truth.
 
-    ``observation`` is the day's message as data (the same, under the same mask), ``request`` the
-    question as an agent over a pipe gets it, ``evidence`` the tools' answers: all for attackers
-    that are programs.
+    Three fields are for attackers that are programs. ``observation`` is the day's message as data,
+    under the same mask. ``request`` is the question in the form sent to an agent over a pipe.
+    ``evidence`` contains the tools' answers.
     """
 
     number: int
@@ -314,7 +321,7 @@ class ProbePayload:
 
     @property
     def text(self) -> str:
-        """All messages in one text."""
+        """Return all messages as one text."""
         return "\n\n".join(
             f"[{message.role}]\n{message.text}" for message in self.messages if message.text
         )
@@ -327,10 +334,10 @@ def make_payloads(
     variant: tuple[Level, str],
     config: ProbeConfig,
 ) -> tuple[ProbePayload, ...]:
-    """Return every probe's payload under one mask, in the order of the probes.
+    """Return the payload of every probe under one mask, in the order of the probes.
 
-    Each window is one episode of an agent that never trades, with a mask of its own. In open
-    research the model is assumed to have asked for the market's context and for the stock's bars.
+    Each window is one episode of an agent that never trades, with a separate mask. In open research
+    the model is assumed to have requested the market's context and the stock's bars.
     """
     mask, hardening = variant
     played = with_protocol(benchmark, {"mask": mask, "mode": config.mode, **HARDENINGS[hardening]})
@@ -381,8 +388,10 @@ def _episode(
 
 
 def _question(protocol: Ktdfin, seen: Observation, alias: str, config: ProbeConfig) -> AskModel:
-    """Return a day's question to a model; in open research after its tool calls for the market and
-    the stock."""
+    """Return the question of a day to a model.
+
+    In open research it follows the tool calls for the market and the stock.
+    """
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
     if config.mode == "open-research":
@@ -397,13 +406,16 @@ def _question(protocol: Ktdfin, seen: Observation, alias: str, config: ProbeConf
     return request
 
 
-_CALLS = 12  # of a tool in a row: what a day allows
+_CALLS = 12  # the number of calls of one tool in a row that a day allows
 
 
 def _evidence(
     protocol: Ktdfin, seen: Observation, alias: str, probe: Probe, config: ProbeConfig
 ) -> Evidence:
-    """Call the tools as a program would: bars of some names, and the least weight that is allowed."""
+    """Call the tools as a program would.
+
+    The evidence is the bars of some names and the smallest allowed weight.
+    """
     if config.mode != "open-research":
         return Evidence()
     desk, wire = protocol.day_view(seen), protocol.wire(seen)

@@ -1,4 +1,4 @@
-"""The probe: the same pairs under every mask, shown to every attacker."""
+"""Run the probe: the same pairs under every mask, shown to every attacker."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def probe_mask(
     home: Path | None = None,
     listen: Callable[[str, int, int], None] | None = None,
 ) -> ProbeReport:
-    """Try to recover stocks and days from what a mask shows.
+    """Try to recover stocks and days from masked payloads, and return the report.
 
-    ``attackers`` are models (``scripted/...``, ``openai/...``); all programs (:data:`PROGRAMS`) are
-    always among them. Models' answers are recorded in the folder ``asking.recordings``, and with
-    ``asking.replay`` taken from there alone. After every answer of a model, ``listen`` is called
-    with the attacker, the number of answers and their total.
+    ``attackers`` are models (``scripted/...``, ``openai/...``). All programs (:data:`PROGRAMS`) are
+    always added. Models' answers are recorded in the folder ``asking.recordings``. With
+    ``asking.replay`` they are read from that folder only. ``listen`` is called after every answer
+    of a model with the attacker, the number of answers and their total.
 
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a
     benchmark without masks, or a cap on a model whose price is unknown, and
@@ -74,7 +74,8 @@ def probe_mask(
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     if not issubclass(protocol_of(played), Ktdfin):
         raise UserError(
-            f"benchmark '{played.id}' has no masks", hint="probe one that has, e.g. ktdfin-v1"
+            f"benchmark '{played.id}' has no masks",
+            hint="choose a benchmark with masks, e.g. ktdfin-v1",
         )
     snapshot = (
         dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
@@ -162,7 +163,7 @@ def probe_mask(
 
 
 def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[ProbeBound]:
-    """Yield for every mask the most that any attacker knew, without the price archive and with it."""
+    """Yield the best result of any attacker for every mask, without and with the price archive."""
     for mask, hardening in dict.fromkeys((row.mask, row.hardening) for row in rows):
         against = [row for row in rows if (row.mask, row.hardening) == (mask, hardening)]
         for archive in (False, True):
@@ -188,8 +189,10 @@ async def _ask_all(
     asker: Asker,
     answered: Callable[[str], None],
 ) -> dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]:
-    """Carry all interrogations between the generator and the models. ``answered`` is called after
-    every answer."""
+    """Send the generators' questions to the models and return the answers.
+
+    ``answered`` is called after every answer.
+    """
     found = {}
     for name in models:
         async with asker.open(name, ModelParams(max_tokens=1024)) as ask:
@@ -210,13 +213,14 @@ async def _ask_all(
     return found
 
 
-# Counting hits: seven questions and the joint one, each with Wilson's interval, beside pure chance
+# Counting hits: seven questions and the joint one, each with Wilson's interval, compared with
+# chance.
 
 _TOLERANCES = (1, 7, 30)
 
 
 def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | None]:
-    """Return for each question whether it was answered correctly; None if it was not answered."""
+    """Return for each question whether the answer is correct; None if there is no answer."""
     guess = guess or Guess()
     names = [_plain(ticker) for ticker in guess.tickers[:5]]
     truth = _plain(probe.symbol)
@@ -235,14 +239,16 @@ def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | 
 
 
 def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
-    """Return the distance of a guessed day from the session in ``row``, in sessions; None if it is
-    no day."""
+    """Return the distance of a guessed day from the session in ``row``, in sessions.
+
+    Returns None if the guess is not a day.
+    """
     try:
         day = np.datetime64(date.fromisoformat(guess), "D")
     except ValueError:
         return None
     after = int(np.searchsorted(sessions, day))
-    # Beyond the archive five of seven days are sessions.
+    # Outside the archive, five of seven days are sessions.
     if after == sessions.size:
         return sessions.size - 1 - row + round(int((day - sessions[-1]).astype(int)) * 5.0 / 7.0)
     before = round(int((sessions[0] - day).astype(int)) * 5.0 / 7.0) if day < sessions[0] else 0
@@ -259,9 +265,11 @@ def make_row(
     chance: dict[str, Measure],
     level: float,
 ) -> ProbeRow:
-    """Return an attacker's rates against one mask. ``found`` are its hits."""
+    """Return the hit rates of an attacker against one mask. ``found`` contains its hits."""
 
-    def rate(outcomes: Sequence[bool | None], nothing: str = "this was never answered") -> Measure:
+    def rate(
+        outcomes: Sequence[bool | None], nothing: str = "the question was never answered"
+    ) -> Measure:
         return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing=nothing, level=level)
 
     answered = [one.guess is not None and bool(one.guess.tickers or one.guess.date) for one in told]
@@ -294,8 +302,9 @@ def random_baseline(
 ) -> dict[str, Measure]:
     """Return the result of blind guessing: a name, a day, a sector and a board.
 
-    The name is of that day's universe. The day is of the windows, whose rows are ``inside`` and
-    public. With fewer than two sectors or boards there is nothing to guess, and nothing is scored.
+    The name is drawn from the day's universe. The day is drawn from the windows, whose rows are
+    ``inside`` and public. With fewer than two sectors or boards there is no choice, and the
+    question is not scored.
     """
     rows = np.array([probe.row for probe in probes])
     names = np.array([probe.names for probe in probes], dtype=np.float64)
@@ -318,7 +327,7 @@ def random_baseline(
 
 
 def _plain(ticker: str) -> str:
-    """Return a ticker without case and without the exchange after six digits: 600519.SH is 600519."""
+    """Return a ticker in one case, without the exchange after six digits: 600519.SH becomes 600519."""
     plain = ticker.strip().upper().lstrip("$")
     digits = "".join(char for char in plain if char.isdigit())
     return digits if len(digits) == 6 and len(plain) in (8, 9) else plain

@@ -1,7 +1,8 @@
-"""Attackers that are programs, and the price archive that one of them searches.
+"""Define the attackers that are programs, and the price archive that some of them search.
 
-The others know public facts: the names, the usual turnover and price of a name, and which days are
-holidays, half days, expiries and earnings seasons. They parse the request and the tools' answers.
+All other programs know public facts only: the names, the usual turnover and price of a name, and
+which days are holidays, half days, expiries and earnings seasons. They parse the request and the
+tools' answers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class PriceArchive:
-    """T sessions of N names: ``close`` adjusted for splits, ``raw`` and ``amount`` as traded."""
+    """Prices of N names in T sessions.
+
+    ``close`` is adjusted for splits. ``raw`` and ``amount`` are as traded.
+    """
 
     instruments: tuple[Instrument, ...]
     sessions: Days
@@ -57,16 +61,16 @@ class PriceArchive:
         )
 
     def best_matches(self, queries: Floats) -> tuple[Floats, Ints]:
-        """Return how well each of P return series of length K matches every name at best, and
-        where.
+        """Return the best match of each return series in every name, and its place.
 
-        The score is the correlation with the best window of a name, -inf where a name has none. The
-        place is the row of the session in which that window ends. Both have shape (P, N).
+        There are P series of length K. The score is the correlation with the best window of a name,
+        or -inf if a name has no window. The place is the row of the session in which that window
+        ends. Both have shape (P, N).
         """
         names = self.close.shape[1]
         best = np.full((queries.shape[0], names), -np.inf)
         place = np.zeros((queries.shape[0], names), dtype=np.int64)
-        # Windows are looked at in blocks of six million numbers, about 50 MB.
+        # Windows are processed in blocks of six million numbers, about 50 MB.
         step = max(1, 6_000_000 // (max(queries.shape) * self.close.shape[0]))
         for first in range(0, names, step):
             columns = slice(first, first + step)
@@ -77,11 +81,10 @@ class PriceArchive:
         return best, place
 
     def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
-        """Return every series' correlation with every window of some names, by the session in which
-        it ends.
+        """Return the correlation of every series with every window of some names.
 
-        The shape is (P, T, names). A window is -inf if a fifth of it is missing or it does not
-        move. Missing returns count as zero.
+        Windows are indexed by their last session. The shape is (P, T, names). A window is -inf if a
+        fifth of it is missing or its returns are constant. Missing returns count as zero.
         """
         length = queries.shape[1]
         close = self.close[:, columns]
@@ -108,7 +111,7 @@ class PriceArchive:
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A stock and a day. Fields that are empty or None were not answered."""
+    """A stock and a day. Empty or None fields have no answer."""
 
     tickers: Annotated[tuple[str, ...], Meta(max_length=5)] = ()
     date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
@@ -117,11 +120,10 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class AttackerAnswer(NamedTuple):
-    """An attacker's answer about one payload: the guess (None without one), its words, and its
-    mistakes.
+    """The answer of an attacker about one payload: the guess or None, its text, and its mistakes.
 
-    ``wrong`` names the parts that could not be parsed. A bad date does not void a right ticker, nor
-    the other way round.
+    ``wrong`` lists the parts that could not be parsed. A bad date does not invalidate a correct
+    ticker, and vice versa.
     """
 
     guess: Guess | None
@@ -133,7 +135,7 @@ SCHEMA = schema_text(Guess)
 
 
 def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, AttackerAnswer]:
-    """Ask about one payload, a second time if nothing of the first answer can be parsed."""
+    """Query a model about one payload. Query again if the first answer cannot be parsed."""
     messages = (
         Message(role="system", text=PROMPTS.fill("system")),
         Message(
@@ -160,8 +162,10 @@ def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, Attack
 
 
 def read_guess(text: str) -> AttackerAnswer:
-    """Parse an answer field by field. Raises :class:`ValueError` with the problem if nothing can be
-    parsed."""
+    """Parse an answer field by field.
+
+    Raises :class:`ValueError` with the problem if no field can be parsed.
+    """
     body = answer_object(text, "tickers")
     if body is None:
         raise ValueError("it holds no JSON object")
@@ -201,14 +205,14 @@ _HORIZONS = (1, 5, 20)
 
 Json = Mapping[str, object]
 Guesses = Iterator[Guess | None]
-"""A guess for every payload; None where there is nothing to go by."""
+"""A guess for every payload; None if the payload gives no basis for a guess."""
 
 
 def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Match the shown series with every stretch of the archive.
+    """Match the series shown with every window of the archive.
 
-    Bars are matched by the correlation of their returns, a row of a table by its returns over one,
-    five and twenty sessions.
+    Bars are matched by the correlation of their returns. A row of a table is matched by its returns
+    over one, five and twenty sessions.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         changes = [np.full(archive.close.shape, np.nan) for _ in _HORIZONS]
@@ -240,7 +244,7 @@ def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def levels(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Match the last shown price and turnover with the archive's. A hardened mask hides these."""
+    """Match the last price and turnover shown with the archive. A hardened mask hides both."""
     return _by_level(archive, map(_last_bar, payloads))
 
 
@@ -263,8 +267,9 @@ def _by_level(archive: PriceArchive, bars: Iterable[Json | None]) -> Guesses:
 def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
     """Undo rebasing by a search.
 
-    True prices are multiples of a cent. So look for the least true price under which all shown
-    prices of the stock are too, and match that price and the turnover with the archive.
+    True prices are multiples of a cent. The search finds the smallest true price for which all
+    prices of the stock are whole cents. It then matches that price and the turnover with the
+    archive.
     """
     bars: list[Json | None] = []
     for payload in payloads:
@@ -282,11 +287,10 @@ def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def true_price(shown: Floats, close: float) -> float | None:
-    """Return the least true price of the last close, up to 600, under which all shown prices are
-    whole cents."""
+    """Return the smallest true last close, up to 600, for which all prices shown are whole cents."""
     cents = np.arange(20, 60_000, dtype=np.float64)
     off = np.zeros(cents.size)
-    # A sample of the prices is enough to tell a grid, and keeps the search short.
+    # A sample of the prices is enough to recognise a grid, and shortens the search.
     sample = shown[:: max(1, shown.size // 24)]
     for price in sample.tolist():
         place = price / close * cents
@@ -296,10 +300,10 @@ def true_price(shown: Floats, close: float) -> float | None:
 
 
 def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Repeat the payload's own statements: a ticker of the archive, a calendar day, the board.
+    """Return the explicit statements of the payload: a ticker, a calendar day, the board.
 
-    Companies in headlines are found by a list of names, the most frequent first. This is the
-    probe's control: under a bright market it must know everything, under a mask nothing.
+    Companies in headlines are found with a list of names, the most frequent first. This attacker is
+    the control of the probe: under a bright market it must find everything, under a mask nothing.
     """
     known = {one.symbol: one for one in archive.instruments}
     spelled = {}
@@ -333,8 +337,10 @@ def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def episode_ids(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Look for the episode's id among those of all windows without a salt. A window and a step are
-    a date."""
+    """Compare the episode's id with the unsalted ids of all windows.
+
+    A window and a step give a date.
+    """
     rows = {
         f"e-{sha256_of(('', f'probe {day}'))[:12]}": row for row, day in enumerate(archive.sessions)
     }
@@ -346,8 +352,7 @@ def episode_ids(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Gues
 
 
 def turnover(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Turn the shown illiquidity back into a turnover and name the stock that usually trades that
-    much."""
+    """Convert the illiquidity shown into turnover and name the stock with that usual turnover."""
     usual = np.nan_to_num(usual_amounts(archive.amount), nan=np.inf)
     for payload in payloads:
         row = _snapshot(payload) or _shown_row(payload) or {}
@@ -358,12 +363,12 @@ def turnover(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses
             # ILLIQ is the logarithm of the mean of |return| / amount.
             traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
             who = best_of(archive, -np.abs(usual - traded), np.zeros(usual.size, dtype=np.int64))
-        # A turnover tells who it is, not when.
+        # Turnover identifies the stock, not the day.
         yield None if who is None else Guess(tickers=who.tickers, sector=who.sector)
 
 
 def lot_price(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Match the price of a lot, which a search with a tool found, with known prices."""
+    """Match the price of a lot, found by a search with a tool, with known prices."""
     lot = max((one.lot for one in archive.instruments), default=1.0)
     bars: list[Json | None] = []
     for payload in payloads:
@@ -376,10 +381,9 @@ def lot_price(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesse
 
 
 def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Fit volumes, swings and named quarters to the public calendar, and to how busy all names
-    were.
+    """Fit volumes, swings and named quarters to the public calendar and to usual activity.
 
-    The guess is the session that follows the best stretch.
+    The guess is the session after the best window.
     """
     volume, swing = known_calendar(archive.sessions)
     months = archive.sessions.astype("datetime64[M]").astype(np.int64) % 12 + 1
@@ -427,7 +431,7 @@ def idioms(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def alphabet(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Read the order in which a screen lists equal scores as that of listings or the alphabet.
+    """Interpret the order of equal scores in a screen as the order of listings or the alphabet.
 
     The guess is the five names around the alias's place.
     """
@@ -458,15 +462,15 @@ ATTACKERS: dict[str, Callable[[PriceArchive, Sequence[ProbePayload]], Guesses]] 
 
 
 def nearest(archive: PriceArchive, apart: Floats) -> Guess | None:
-    """Return the guess for distances of shape (T, N), NaN where there is nothing."""
+    """Return the guess for distances of shape (T, N). NaN marks missing distances."""
     score = np.where(np.isfinite(apart), -apart, -np.inf)
     return best_of(archive, score.max(axis=0), score.argmax(axis=0))
 
 
 def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
-    """Return the five names with the best score, and the session after the best one's.
+    """Return the five names with the best score, and the session after the best match.
 
-    Both arrays have shape (N,); -inf means no score.
+    Both arrays have shape (N,). A score of -inf means no score.
     """
     order = [k for k in np.argsort(-best, kind="stable")[:TOP].tolist() if np.isfinite(best[k])]
     if not order:
@@ -500,9 +504,9 @@ _WORDS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
 def known_calendar(sessions: Days) -> tuple[Floats, Floats]:
-    """Return how much volume is known to differ on every session, in logarithms.
+    """Return the known calendar effect on volume in every session, in logarithms.
 
-    The second array is 1 where most companies report around the session, else 0.
+    The second array is 1 if most companies report around the session, else 0.
     """
     days = [day.item() for day in sessions.astype("datetime64[D]")]
     ends = [days[0] - datetime.timedelta(days=1), *days, days[-1] + datetime.timedelta(days=1)]
@@ -524,7 +528,7 @@ def known_calendar(sessions: Days) -> tuple[Floats, Floats]:
 
 
 def _alike(known: Floats, shown: Floats) -> Floats:
-    """Return the correlation of a series with every stretch of a longer one."""
+    """Return the correlation of a series with every window of a longer series."""
     windows = np.lib.stride_tricks.sliding_window_view(known, shown.size)
     windows = windows - windows.mean(axis=1, keepdims=True)
     wanted = shown - shown.mean()
@@ -576,7 +580,7 @@ IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"(?:Semiconductor|Tech|Software|tech|chip) {_ALIAS}", "space"),
     )
 )
-"""Places of ordinary prose in which only one word can stand, and the word."""
+"""Places of ordinary prose in which only one word is possible, with the word."""
 
 
 # -- reading a payload -------------------------------------------------------------------------------------------
@@ -617,7 +621,10 @@ def _bars(payload: ProbePayload) -> list[dict[str, object]]:
 
 
 def shown_closes(payload: ProbePayload) -> Floats:
-    """Return the shown closes of the stock, NaN for one that is not a number; empty without bars."""
+    """Return the displayed closes of the stock; empty without bars.
+
+    A close that is not a number is NaN.
+    """
     return np.array(
         [np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)]
     )

@@ -1,4 +1,4 @@
-"""Prompts of the probe, one file per text. A change of one word is a new version."""
+"""Contain the prompts of the probe, one file per text. Any changed word requires a new version."""
 
 from __future__ import annotations
 
