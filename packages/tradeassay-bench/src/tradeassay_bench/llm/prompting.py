@@ -1,4 +1,4 @@
-"""Tools for dialogues with models: prompt files, plain tables, JSON in answers, asking again.
+"""Tools for dialogues with models: prompt files, plain tables, JSON in answers, and retries.
 
 A fence ends only at the start of a line. A line break inside a JSON string is written ``\\n``, so
 three backticks in a quoted text (news, an agent's own reasons) never end the block around them.
@@ -22,9 +22,9 @@ from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply
 
 
 class PromptFolder:
-    """The prompts of one protocol: text files ``<name>.<version>.txt`` in a package of their own.
+    """The prompts of one protocol: text files ``<name>.<version>.txt`` in a separate package.
 
-    Changing a single word needs a new version of the files and of the benchmark.
+    Any changed word requires a new version of the files and of the benchmark.
     """
 
     def __init__(self, package: str, version: str, names: tuple[str, ...]) -> None:
@@ -32,9 +32,9 @@ class PromptFolder:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files' paths below the outermost package.
+        """Return the paths of the files below the outermost package.
 
-        Recorded runs name prompts by these paths.
+        Recorded runs refer to prompts by these paths.
         """
         folder = self.package.partition(".")[2].replace(".", "/")
         return tuple(f"{folder}/{name}.{self.version}.txt" for name in self.names)
@@ -60,9 +60,7 @@ class PromptFolder:
 
 @cache
 def _pieces(package: str, file: str) -> tuple[tuple[str, bool], ...]:
-    """Return a prompt as texts and names of placeholders.
-
-    Names are marked True.
+    """Return a prompt as texts and names of placeholders. Names are marked True.
 
     A placeholder is ``$name`` or ``${name}``. ``$$`` is a dollar sign.
     """
@@ -107,7 +105,7 @@ _SLIPS = (
     (re.compile(r"//|#|/\*"), "there is a comment in it"),
     (re.compile(r"\}\s*\S"), "something follows its last bracket, or a comma is missing"),
 )
-"""Common errors in JSON and their explanations. They are searched outside of quoted texts."""
+"""Common errors in JSON and their explanations. The search skips quoted texts."""
 
 
 class Fenced(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +166,7 @@ def outer_objects(text: str) -> Iterator[str]:
 
 
 def unreadable(text: str) -> str:
-    """Return a sentence on why a text holds no readable JSON object.
+    """Return a sentence on why a text contains no readable JSON object.
 
     It quotes nothing from the text.
     """
@@ -181,8 +179,8 @@ def unreadable(text: str) -> str:
             return "a quotation mark is opened and not closed"
         missing = "".join(reversed(open_ones))
         return f"{missing} is missing at its end: not every bracket that is opened is closed"
-    # The words are our own. A JSON library's words change with its version, and recorded questions
-    # would change with them.
+    # These sentences are our own. The messages of a JSON library change with its version, and
+    # recorded questions would change with them.
     bare = _QUOTED.sub('""', text[start:])
     for pattern, explanation in _SLIPS:
         if pattern.search(bare):
@@ -191,9 +189,9 @@ def unreadable(text: str) -> str:
 
 
 def _closing(text: str, start: int, left_open: list[str] | None = None) -> int | None:
-    """Return the position at which the bracket at ``start`` is closed, or None.
+    """Return the position of the bracket that closes the bracket at ``start``, or None.
 
-    With None, ``left_open`` holds the closing signs that are missing.
+    With None, ``left_open`` receives the missing closing brackets.
     """
     stack = [] if left_open is None else left_open
     inside = False
@@ -225,8 +223,8 @@ def answer_object(text: str, key: str) -> dict[str, object] | None:
     """Return the JSON object in a model's answer, or None.
 
     The search order is: the whole text, the last fenced block, the last ``{...}`` in the prose. Of
-    several objects the last one with ``key`` wins, because a model that thinks aloud concludes at
-    the end.
+    several objects the last one with ``key`` is used, because a model that reasons in its answer
+    concludes at the end.
     """
     answer = parse_object(text)
     if answer is not None:
@@ -252,22 +250,22 @@ def unclosed_object(text: str) -> dict[str, object] | None:
 
 T = TypeVar("T")
 Tail = tuple[Message, ...]
-"""The messages added to a question since it was first asked."""
+"""The messages added to a question after its first attempt."""
 
 CUT_OFF = "cut_off"
-"""Kind of failure: an answer ended at the token limit and could not be used."""
+"""Kind of failure: an answer ended at the token limit and was unusable."""
 REPEATED = "repeated"
-"""Kind of failure: the same wrong answer came twice in a row."""
+"""Kind of failure: the same wrong answer was given twice in a row."""
 GIVE_UP = "give_up"
 """Kind of failure: all attempts are used up."""
 UNREAD = frozenset(("parse", "schema", "stray", "too_large"))
-"""Kinds of error of an agent that answered, but unreadably."""
+"""Kinds of error of an agent with an unreadable answer."""
 FINAL = frozenset(("over_budget",))
-"""Kinds of error after which asking again is pointless."""
+"""Kinds of error after which a retry is pointless."""
 
 
 class Refused(Exception):
-    """An answer that cannot be used: the kind of failure and a list of complaints."""
+    """An unusable answer, with the kind of failure and a list of complaints."""
 
     def __init__(self, kind: str, *lines: str) -> None:
         super().__init__("; ".join(lines))
@@ -275,25 +273,25 @@ class Refused(Exception):
 
 
 class Abandoned(Exception):
-    """A question without a usable answer. The text says why."""
+    """A question without a usable answer. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry(Generic[T]):
-    """One question and the rules of asking it again.
+    """One question and the rules of its retries.
 
     ``ask`` returns the request for a tail and the number of the attempt. ``read`` returns the
-    content of an answer or raises :class:`Refused`. The other functions handle failures:
+    content of an answer or raises :class:`Refused`. The remaining functions handle failures:
 
-    - ``on_refusal`` gets a refused answer, the reasons and the number of attempts left. It returns
+    - ``on_refusal`` receives a refused answer, the reasons and the number of attempts left. It returns
       the new tail.
-    - ``on_cut`` does the same for an answer that was cut off. None treats it as a refused answer.
+    - ``on_cut`` does the same for an answer that was cut off. If it is None, a cut answer is refused.
     - ``on_error`` may change the tail after an error, or raise :class:`Abandoned`.
-    - ``record`` gets the kind and the detail of every failure.
+    - ``record`` receives the kind and the detail of every failure.
 
     ``silences`` is the number of missing or cut answers after which the inquiry ends. Without
-    ``cuts_end`` a cut answer then counts as a refused one. ``noun`` names the answer in the text of
-    :class:`Abandoned`.
+    ``cuts_end`` a cut answer then counts as a refused answer. ``noun`` names the answer in the text
+    of :class:`Abandoned`.
     """
 
     ask: Callable[[Tail, int], AskModel]
@@ -309,7 +307,10 @@ class Inquiry(Generic[T]):
 
 
 def ask_until_read(inquiry: Inquiry[T]) -> Generator[AskModel, ModelReply, T]:
-    """Ask until an answer can be used. Raises :class:`Abandoned` if none came."""
+    """Repeat a question until an answer is usable, and return its content.
+
+    Raises :class:`Abandoned` if no answer was usable.
+    """
     refused, silent, previous = 0, 0, None
     tail: Tail = ()
     while True:
@@ -356,18 +357,18 @@ def _content(reply: ModelReply) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 _HALF, _COMPLAINTS = 3_000, 12
-"""Characters kept at each end of a long refused answer, and complaints listed at most."""
+"""Characters kept at each end of a long refused answer, and the maximum number of complaints."""
 
 
 def own_words(reply: ModelReply, *, calls: bool = False) -> Tail:
     """Return a refused answer as a message of the conversation, shortened if it is long.
 
-    ``calls`` keeps its tool calls. An empty answer returns no message, because providers refuse
-    empty messages.
+    With ``calls`` the message includes its tool calls. An empty answer returns no message, because
+    providers refuse empty messages.
     """
     text = reply.text
     if len(text) > 2 * _HALF:
-        # The error is mostly at the end of an answer. The beginning shows what it is about.
+        # The error is usually at the end of an answer. The beginning shows its topic.
         text = f"{text[:_HALF]} [...] {text[-_HALF:]}"
     kept_calls = reply.calls if calls else ()
     if not text.strip() and not kept_calls:
@@ -376,7 +377,7 @@ def own_words(reply: ModelReply, *, calls: bool = False) -> Tail:
 
 
 def listed(complaints: Sequence[str]) -> str:
-    """Return complaints as a list, one line each, with at most as many as a model can use."""
+    """Return complaints as a list, one per line, limited to a number that a model can use."""
     every = list(dict.fromkeys(complaints))
     lines = [f"- {line}" for line in every[:_COMPLAINTS]]
     if len(every) > _COMPLAINTS:

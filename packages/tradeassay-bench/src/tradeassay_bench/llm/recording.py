@@ -1,11 +1,11 @@
-"""Recordings on disk: a folder with one append-only file per episode.
+"""Store recordings on disk: a folder with one append-only file per episode.
 
-A question's key is the SHA-256 of everything that may change its answer. Messages and tools are
-written once and referred to by their hash afterwards. A day's conversation grows by a message or
-two per question, so full lines would make a recording grow with the square of the questions. Each
-answer is one write of complete lines. Concurrent writers therefore cannot tear each other's lines,
-and a killed process leaves at most one torn line, the last. It is ignored when read and cut off
-before the next write.
+The key of a question is the SHA-256 of everything that may change its answer. Messages and tools
+are written once and afterwards referred to by their hash. A day's conversation grows by a message
+or two per question, so with full lines the size of a recording would grow with the square of the
+questions. Each answer is one write of complete lines. Concurrent writers therefore cannot split
+each other's lines, and a killed process leaves at most one incomplete line, the last. That line is
+ignored by readers and removed before the next write.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def recorded_question(
 ) -> RecordedQuestion:
     """Return the content of a question's key.
 
-    The episode is not part of it, because each episode has its own recording.
+    The episode is not part of the key, because each episode has a separate recording.
     """
     return RecordedQuestion(
         model=model,
@@ -99,14 +99,17 @@ def content_id(content: Message | tuple[ToolSpec, ...]) -> str:
 ANSWERS = frozenset(
     {None, "refused", "context", "parse", "schema", "status", "too_large", "agent", "stray"}
 )
-"""Error kinds that count as the model's answer. After any other kind a resumed run asks again."""
+"""Error kinds that count as the model's answer.
+
+After any other kind a resumed run repeats the question.
+"""
 FORMAT = 1
 
 
 class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette", omit_defaults=True):
     """The first line of a file.
 
-    Without ``texts`` the file holds only the hashes of messages and tools.
+    Without ``texts`` the file contains only the hashes of messages and tools.
     """
 
     format: int
@@ -114,14 +117,14 @@ class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette", omit_d
 
 
 class MessageLine(msgspec.Struct, frozen=True, kw_only=True, tag="message"):
-    """A message, the first time it is sent."""
+    """A message at its first occurrence."""
 
     id: str
     message: Message
 
 
 class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
-    """A list of tools, the first time it is offered."""
+    """A list of tools at its first occurrence."""
 
     id: str
     tools: tuple[ToolSpec, ...]
@@ -130,9 +133,9 @@ class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """A question and its answer.
 
-    ``elsewhere`` says that another server than the provider's own was asked. ``seconds`` is the
-    duration of the answered attempt. Scripted models have none. ``lost_usd`` is the most that
-    attempts without a bill may have cost.
+    ``elsewhere`` is true if the server was not the provider's own. ``seconds`` is the duration of
+    the answered attempt. Scripted models have none. ``lost_usd`` is the maximum cost of attempts
+    without a bill.
     """
 
     key: str
@@ -147,11 +150,11 @@ Line = HeadLine | MessageLine | ToolsLine | AnswerLine
 DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
-_DAMAGED = "a recording is only ever appended to; restore it, or start the run anew"
+_DAMAGED = "a recording can only be appended to; restore it, or start a new run"
 
 
 class Contents(msgspec.Struct, kw_only=True):
-    """The contents of a file in the order they were written.
+    """The contents of a file in the order of writing.
 
     ``end`` is the position after the last complete line.
     """
@@ -164,11 +167,10 @@ class Contents(msgspec.Struct, kw_only=True):
 
 
 def read_recording(path: Path) -> Contents:
-    """Read a recording.
+    """Return the contents of a recording.
 
-    A missing file is an empty recording, and a torn last line is ignored.
-
-    Raises :class:`RunError` for any other damage, naming the line.
+    A missing file is an empty recording. An incomplete last line is ignored. Raises
+    :class:`RunError` with the line number for any other damage.
     """
     try:
         raw = path.read_bytes()
@@ -178,7 +180,7 @@ def read_recording(path: Path) -> Contents:
 
 
 def parse_recording(path: Path, raw: bytes) -> Contents:
-    """Read the bytes of a recording. ``path`` is used in error messages."""
+    """Parse the bytes of a recording. ``path`` is used in error messages."""
     contents = Contents()
     contents.end = raw.rfind(b"\n") + 1
     for number, line in _lines(path, raw[: contents.end]):
@@ -196,7 +198,7 @@ def parse_recording(path: Path, raw: bytes) -> Contents:
                         line.asked.tools is not None and line.asked.tools not in contents.tools
                     ):
                         raise RunError(
-                            f"line {number} of {path} names a message or tools that are not in the file",
+                            f"line {number} of {path} refers to a message or tools that are not in the file",
                             hint=_DAMAGED,
                         )
                 contents.answers.append(line)
@@ -216,14 +218,13 @@ def first_answer(path: Path, model: str) -> AnswerLine | None:
 def answer_faults(path: Path) -> Iterator[str]:
     """Yield the internal errors of a recording, one sentence each.
 
-    They are: a key or id that is not the hash of its content, and a line that is not formatted or
-    not placed as this module would write it. Raises :class:`RunError` for a file that cannot be
-    read at all.
+    Errors are a key or id that is not the hash of its content, and a line with a wrong format or
+    position. Raises :class:`RunError` for an unreadable file.
     """
     raw = path.read_bytes()
     whole = raw[: raw.rfind(b"\n") + 1]
     if whole != raw:
-        yield "the last line is torn"
+        yield "the last line is incomplete"
     written = whole.split(b"\n")
     # Exactly the new messages and tools of a question must precede its answer.
     fresh: list[str] = []
@@ -232,23 +233,23 @@ def answer_faults(path: Path) -> Iterator[str]:
     texts = True
     for number, line in _lines(path, whole):
         if ENCODER.encode(line) != written[number - 1]:
-            yield f"line {number} is not written as tradeassay writes it"
+            yield f"line {number} is not in tradeassay's format"
         match line:
             case HeadLine():
                 texts = line.texts
                 if number > 1:
-                    yield f"line {number}: a second beginning"
+                    yield f"line {number}: a second head line"
             case MessageLine():
                 fresh.append(line.id)
                 if line.id != content_id(line.message):
-                    yield f"line {number}: the message is not the one that its name says"
+                    yield f"line {number}: the message does not match its hash"
             case ToolsLine():
                 fresh.append(line.id)
                 if line.id != content_id(line.tools):
-                    yield f"line {number}: the tools are not those that their name says"
+                    yield f"line {number}: the tools do not match their hash"
             case AnswerLine():
                 if line.key != key_of(line.asked):
-                    yield f"line {number}: the answer belongs to another question"
+                    yield f"line {number}: the key of the answer does not match its question"
                 tools = () if line.asked.tools is None else (line.asked.tools,)
                 expected = [
                     name
@@ -256,9 +257,9 @@ def answer_faults(path: Path) -> Iterator[str]:
                     if name not in seen
                 ]
                 if fresh != (expected if texts else []):
-                    yield f"line {number}: what it asks is not what was written before it"
+                    yield f"line {number}: the question does not match the messages written before it"
                 elif line.key in final:
-                    yield f"line {number}: the question had its answer already"
+                    yield f"line {number}: the question already has an answer"
                 fresh = []
                 seen.update(expected)
                 if line.reply.error_kind in ANSWERS:
@@ -272,8 +273,8 @@ def without_texts(
 ) -> bytes:
     """Return a recording with answers and hashes of questions, but without the questions' texts.
 
-    Only ``wanted`` questions are kept. If one was answered several times, the newest answer is
-    kept, as a replay would use it. Raises :class:`RunError` for a damaged file.
+    Only ``wanted`` questions are included. Of several answers to a question the newest is included,
+    as in a replay. Raises :class:`RunError` for a damaged file.
     """
     newest = {line.key: line for line in read_recording(path).answers if wanted(line.asked)}
     lines: list[Line] = [HeadLine(format=FORMAT, texts=False), *newest.values()]
@@ -300,7 +301,7 @@ _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded question with its messages and tools, and the answer.
 
-    If only hashes were kept, ``texts`` is false and there are neither messages nor tools.
+    If only hashes were stored, ``texts`` is false and there are neither messages nor tools.
     """
 
     key: str
@@ -340,12 +341,12 @@ class RecordingStore:
             self._tape(episode).write(request, answer)
 
     async def settle(self, episode: str) -> None:
-        """Wait until the answers of a durable store would survive a power cut."""
+        """Wait until the answers of a durable store are safe from a power cut."""
         if self._durable:
             await asyncio.to_thread(sync_path, self.path(episode))
 
     def recorded(self, episode: str) -> tuple[RecordedAnswer, ...]:
-        """Return everything an episode's recording holds, in the order it was written."""
+        """Return all answers of an episode's recording in the order of writing."""
         contents = read_recording(self.path(episode))
         answers: list[RecordedAnswer] = []
         for line in contents.answers:
@@ -374,10 +375,10 @@ class RecordingStore:
         return tuple(sorted(path.stem for path in self.folder.glob("*.jsonl")))
 
     def spent_usd(self) -> float:
-        """Return the dollars spent on all recorded answers, as far as their price is known.
+        """Return the dollars spent on all recorded answers with a known price.
 
-        The sum includes the most that attempts without a bill may have cost. Otherwise every
-        resumed run would raise its spending cap.
+        The sum includes the maximum cost of attempts without a bill. Otherwise every resumed run
+        would raise its spending cap.
         """
         costs: list[float] = []
         for episode in self.episodes():
@@ -389,7 +390,8 @@ class RecordingStore:
         """Return an episode's file. Raises :class:`UserError` for an invalid file name."""
         if not _NAME.fullmatch(episode) or set(episode) <= {"."}:
             raise UserError(
-                f"'{episode}' cannot name a recording", hint="use letters, digits and _+=.,@-"
+                f"'{episode}' is not a valid name of a recording",
+                hint="use letters, digits and _+=.,@-",
             )
         return self.folder / f"{episode}.jsonl"
 
@@ -408,7 +410,7 @@ class RecordingStore:
 
 
 class _Tape:
-    """One file, open for appending, and the hashes of the messages and tools it holds."""
+    """One file, open for appending, with the hashes of its messages and tools."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -432,7 +434,7 @@ class _Tape:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         # Lock out other writers. Without the lock, a line that another process is writing would
-        # look like a torn last line.
+        # look like an incomplete last line.
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             with naming(self._path):
@@ -440,7 +442,7 @@ class _Tape:
                 if opened and (end := _whole_end(self._file, size)) < size:
                     os.ftruncate(self._file, end)
                     size = end
-                # Another process may have started the file. It must get only one first line.
+                # Another process may have started the file. The file must have only one head line.
                 head = [] if self._begun or size else [HeadLine(format=FORMAT)]
                 lines = [*head, *fresh.values(), answer]
                 block = without_secrets(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
@@ -450,7 +452,7 @@ class _Tape:
                         f"{self._path} could not be written to its end", hint="is the disk full?"
                     )
         finally:
-            if self._file is not None:  # closing the file releases the lock too
+            if self._file is not None:  # closing the file also releases the lock
                 fcntl.flock(self._file, fcntl.LOCK_UN)
         self._begun = True
         self._written.update(fresh)
@@ -477,7 +479,7 @@ def _whole_end(file: int, size: int) -> int:
     return 0
 
 
-# Models that record their answers, and models that are only a recording.
+# Models that record their answers, and models that only replay.
 
 _SETTINGS = (
     "model",
@@ -493,7 +495,7 @@ _SETTINGS = (
 
 
 def _difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
-    """Return a sentence on the first difference between a question and a recorded one.
+    """Return a sentence on the first difference between a question and a recorded question.
 
     A recording without texts allows only a comparison of hashes.
     """
@@ -563,16 +565,15 @@ def _excerpt(text: str, at: int) -> str:
 
 
 class RecordingModel:
-    """Answers from the recording if it can.
+    """A model that answers from a recording, and queries and records questions that are not in it.
 
-    Otherwise it asks, and records before it answers.
+    An answer is recorded before it is returned. A failure is recorded like any answer, because a
+    replay must repeat it. A resumed run repeats questions without an answer (no network, no key, no
+    money). The newest line of a question counts.
 
-    A failure is recorded like any answer, because a replay must repeat it. A resumed run asks again
-    where no answer came (no network, no key, no money). The newest line of a question counts.
-
-    ``seconds_of`` returns the duration of a question's answer, ``unbilled_usd`` the most that its
-    attempts without a bill may have cost. ``on_recorded`` is called for each answer that comes from
-    the recording.
+    ``seconds_of`` returns the duration of a question's answer. ``unbilled_usd`` returns the maximum
+    cost of its attempts without a bill. ``on_recorded`` is called for each answer from the
+    recording.
     """
 
     def __init__(
@@ -617,11 +618,11 @@ class RecordingModel:
 
 
 class RecordingMismatch(ModelError):
-    """A replay asked a question that was not recorded."""
+    """A replay of a question that was not recorded."""
 
 
 class ReplayingModel:
-    """Answers only from the recording.
+    """A model that answers only from a recording.
 
     Raises :class:`RecordingMismatch` for a question that was not recorded.
     """
@@ -644,7 +645,7 @@ class ReplayingModel:
             )
         same_model = [record for record in candidates if record.asked.model == self.name]
         difference = _difference(question, request, (same_model or candidates)[-1])
-        hint = "replay with the settings and the code it was recorded with, or record anew"
+        hint = "replay with the settings and the code of the recording, or record again"
         raise RecordingMismatch(
-            f"the recording for {label} answers another question: {difference}", hint=hint
+            f"the recording for {label} is of a different question: {difference}", hint=hint
         )

@@ -1,14 +1,14 @@
-"""Tool calls inside a text, and tools for models that have none.
+"""Parse tool calls inside a text, and offer tools to models without tool support.
 
 Many small models have no place for tools in their chat format, and a server then drops the tools
 silently. For such a model the tools are written into the system message. A forced call becomes an
-answer that must fit the tool's schema, and the answer is searched for calls. Other models have
-tools and still write their calls into the text.
+answer that must fit the tool's schema, and the answer is searched for calls. Models with tool
+support may also write their calls into the text.
 
-Accepted are a fenced block or an element (``<tool_call>``, ``<tools>``) with JSON, or an answer
-that is entirely JSON. The JSON names an offered tool and its arguments. If only one tool is
-possible, it may also be the arguments alone. Each call records where it was found, so that these
-cases can be counted.
+Accepted forms are a fenced block or an element (``<tool_call>``, ``<tools>``) with JSON, or an
+answer that is entirely JSON. The JSON contains the name of an offered tool and its arguments. If
+only one tool is possible, it may contain the arguments alone. Each call records its position, so
+that these cases can be counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Found = Literal["fenced", "json"]
 _ELEMENT = re.compile(r"<(tool_calls?|tools?|function_calls?)>")
 _WRITTEN_CALL = re.compile(r"([A-Za-z_][\w.-]*)\s*\(\s*(\{.*\})\s*\)\s*;?", re.DOTALL)
 _QUOTED_ENDS = 4
-"""How many ends of an element are tried, because a text inside may quote an end."""
+"""The maximum number of ends of an element that are tried, because a text inside may quote an end.
+"""
 _CODE_LABELS = frozenset(
     {"", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "tool_code", "function"}
 )
@@ -53,7 +54,7 @@ def find_calls(
 
     With ``must_call`` (or a single tool) arguments alone count as a call if they have the required
     fields of its schema. If no call is found but exactly one block looks like JSON, that block is
-    returned as the arguments, so that the model can be told about the error. Never raises for any
+    returned as the arguments, so that the model can be informed of the error. Never raises for any
     text.
     """
     if not tools or not text:
@@ -83,7 +84,7 @@ def find_calls(
 
 
 def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
-    """Yield the pieces of a text that may hold a call: fences and elements, else the whole text."""
+    """Yield the parts of a text that may contain a call: fences and elements, else the whole text."""
     fenced = [
         block.text
         for block in fenced_blocks(text)
@@ -105,7 +106,7 @@ def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Foun
 def _elements(text: str) -> Iterator[str]:
     """Yield the contents of elements.
 
-    An element ends at the first end of its own name that is not inside a JSON text.
+    An element ends at its first end tag that is not inside a JSON text.
     """
     at = 0
     unended: set[str] = set()
@@ -113,7 +114,7 @@ def _elements(text: str) -> Iterator[str]:
         mark, start = f"</{opened[1]}>", opened.end()
         first = -1 if mark in unended else text.find(mark, start)
         if first < 0:
-            # Do not search for this end again: an answer that loops has thousands of beginnings.
+            # Do not search for this end again: an answer in a loop has thousands of beginnings.
             unended.add(mark)
             at = start
             continue
@@ -186,7 +187,7 @@ _FORCED = "Answer with one JSON object: the arguments of {name}, nothing else."
 
 
 class TextToolsProvider:
-    """Gives tools to a provider that has none, by writing them into the text."""
+    """A provider that offers tools by writing them into the text of a model without tool support."""
 
     def __init__(self, inner: Provider) -> None:
         self._inner, self.name = inner, inner.name

@@ -1,10 +1,7 @@
-"""Scripted models: programs that answer like a model.
+"""Scripted models are programs that answer like a model. They are deterministic and free.
 
-They are deterministic and free.
-
-They can play every protocol of tradeassay. ``scripted/sensible`` plays well enough to show a run.
-A model of your own is a class with ``summary`` and
-``answer``, registered under a name::
+They support every protocol of tradeassay. ``scripted/sensible`` trades well enough to demonstrate a
+run. To add a model, register a class with ``summary`` and ``answer`` under a name::
 
     @scripted_models.register("coin")
     class Coin:

@@ -1,8 +1,7 @@
-"""Scripted models that hand in programs: strategies for code tasks, and strategies as governed
-software.
+"""Scripted models that submit programs, for code tasks and for strategies as governed software.
 
-They read the payload of a task and none of its words. Some hand in the benchmark's own reference
-as a control, and some need several turns for it. The reviewer among them is crude.
+They read the payload of a task and not its text. Some submit the benchmark's own reference as a
+control, and some of these need several turns. The scripted reviewer is crude.
 """
 
 from __future__ import annotations
@@ -26,23 +25,25 @@ PROGRAMS: Final[dict[str, str]] = dict(
         files("tradeassay_bench.llm.scripted").joinpath("programs.txt").read_text(encoding="utf-8"),
     )[1:]
 )
-"""By name and framework. The crossing of two averages runs and trades on nearly everything: what a
-model learns when it is rewarded for running and trading alone."""
+"""Programs by name and framework.
+
+The moving-average cross trades on nearly any market. A model learns such a program if only running
+and trading are rewarded.
+"""
 
 BROKEN: Final = ("does-not-compile", "crashes", "never-trades")
 CODE_TASK: Final = "quantcode.task"
 """The ``kind`` of the payload that asks for a program: ``{"kind", "task", "framework", ...}``."""
 
 _KEY: dict[tuple[str, str], str] = {}
-"""The answers that ``coder-gold`` was taught, by task and framework."""
+"""The answers of ``coder-gold``, by task and framework."""
 
 
 def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
-    """Give the right programs, by (task as the payload names it, framework), to the coders that
-    hand them in.
+    """Give the right programs to the scripted models that submit them.
 
-    A benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best possible
-    score.
+    The keys are the task's name in the payload and the framework. A benchmark calls this before a
+    run with ``scripted/coder-gold``, which gets the best possible score.
     """
     _KEY.update(programs)
 
@@ -83,12 +84,13 @@ BUILD: Final = "systrade.build"
 REVIEW: Final = "systrade.review"
 
 _KNOWN: dict[str, tuple[str, str]] = {}
-"""The card and source of each strategy's reference, where a benchmark has taught them."""
+"""The card and source of each strategy's reference, if a benchmark has provided them."""
 
 
 def teach_builder(references: Mapping[str, tuple[str, str]]) -> None:
-    """Give cards and programs by strategy to the builders that hand them in, before a run they take
-    part in.
+    """Give cards and programs by strategy to the scripted models that submit them.
+
+    It must be called before a run with these models.
     """
     _KNOWN.update(references)
 
@@ -107,7 +109,10 @@ def mended_strategy(asked: Question) -> ModelReply:
 
 
 def crude_review(asked: Question) -> ModelReply:
-    """Return marks between 5 and 9 made from the text alone: they mean nothing, and stay the same."""
+    """Return marks between 5 and 9 that depend on the text alone.
+
+    They mean nothing and are reproducible.
+    """
     digest = hashlib.sha256(asked.request.messages[-1].text.encode()).digest()
     marks = {"fidelity": 5 + digest[0] % 5, "risk": 5 + digest[1] % 5}
     return say({**marks, "strengths": "it can be read", "weaknesses": "this reviewer cannot read"})
@@ -215,10 +220,7 @@ def judgement(asked: Question) -> ModelReply:
 
 
 def quoted(text: str, mark: str) -> str:
-    """Return the text between a mark's two lines, without line numbers.
-
-    Empty when the mark is missing.
-    """
+    """Return the text between a mark's two lines, without line numbers; empty without the mark."""
     lines = text.splitlines()
     if f"<<<{mark}" not in lines or f"{mark}>>>" not in lines:
         return ""
@@ -227,7 +229,7 @@ def quoted(text: str, mark: str) -> str:
 
 
 def _knows(names: set[str], indicator: str) -> bool:
-    """Return whether a name stands for an indicator.
+    """Return whether a name denotes an indicator.
 
     Words that are not a library's indicators are accepted.
     """
@@ -239,7 +241,7 @@ def _knows(names: set[str], indicator: str) -> bool:
 
 
 def _logic(names: set[str], direction: str, framework: object) -> tuple[bool, str]:
-    """Return whether a call is missing that a direction needs, and what is said of it."""
+    """Return whether a call required by a direction is missing, and a remark on it."""
     if framework == "frame":
         return False, "a frame of positions has no calls to look at"
     targets = any(name.startswith("ordertarget") for name in names)
@@ -252,7 +254,8 @@ def _logic(names: set[str], direction: str, framework: object) -> tuple[bool, st
     return False, "it has the calls that the direction asks for"
 
 
-# What each is about, and what it does when asked for a program; anything else is answered sensibly.
+# The summary of each model and its answer to a program task. All other questions get a sensible
+# answer.
 _CODERS: Final[Mapping[str, tuple[Way, str]]] = {
     "coder-sma": (
         same_program,

@@ -1,8 +1,8 @@
 """The common base of scripted models: their registry, provider and view of a question.
 
-They never read a prompt. A question carries the same content as data (``AskModel.given``, which
-foreign agents get too): ``observation`` has a ``kind``, ``feedback`` holds the errors of the
-previous answer. Results of tools are the JSON texts of ``tool`` messages.
+They never read a prompt. A question contains the same content as data (``AskModel.given``, which
+external agents also receive): ``observation`` has a ``kind``, and ``feedback`` contains the errors
+of the previous answer. Results of tools are the JSON texts of ``tool`` messages.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tradeassay_bench.llm.tables import Price, Tokens
 class ScriptedModel(Protocol):
     """A program that answers like a model.
 
-    The same request must always get the same answer. A model that takes time has a method
-    ``seconds`` that returns the duration for a request.
+    Equal requests must always get equal answers. A model that simulates a duration has a method
+    ``seconds``, which returns the duration for a request.
     """
 
     summary: ClassVar[str]
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one request. Usage is filled in by the caller."""
+        """Return the reply to one request. The caller adds the usage."""
 
 
 scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
@@ -47,10 +47,10 @@ scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
 
 
 class ScriptedProvider:
-    """Asks a scripted model.
+    """A provider of scripted models.
 
-    Raises :class:`UserError` for an unknown name. Tokens are estimated. An answer that would take
-    longer than the time limit is a time-out at once, without waiting.
+    Raises :class:`UserError` for an unknown name. Tokens are estimated. An answer with a duration
+    over the time limit is a time-out, without waiting.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ScriptedProvider:
         if seconds:
             await self._sleep(seconds)
         reply = self._model.answer(request)
-        # Four characters a token: good enough for a program that costs nothing.
+        # Four characters per token are precise enough for a free program.
         said = [reply.text, *(call.arguments for call in reply.calls)]
         asked = sum(len(text) // 4 for text in request_texts(request))
         tokens = Tokens(plain=asked, output=sum(len(text) // 4 for text in said))
@@ -124,7 +124,7 @@ class Question:
 
     @property
     def about(self) -> str:
-        """The topic of the question.
+        """Return the topic of the question.
 
         In a conversation with tools it is ``research`` or ``submit``. Otherwise it is the kind of
         the observation, or the question's purpose if the observation has no kind.
@@ -157,5 +157,5 @@ def call(request: AskModel, calls: Calls, text: str = "") -> ModelReply:
 
 
 def number_of(text: str) -> int:
-    """Return a number that looks random and is always the same for a text."""
+    """Return a pseudo-random number that is always the same for a text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

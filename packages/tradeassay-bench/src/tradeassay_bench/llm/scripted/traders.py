@@ -1,8 +1,10 @@
-"""Scripted models that trade: ``sensible`` does everything right, the others make one mistake each.
+"""Scripted models that trade.
+
+``sensible`` makes no mistake. Each of the remaining models makes one.
 
 A model is a table of topics and the functions that answer them. ``sensible`` has an answer for
-every topic of the benchmarks and the arena. :data:`MODELS` says where the others differ. An
-observation of unknown form is answered with a sentence.
+every topic of the benchmarks and the arena. :data:`MODELS` lists the differences of the remaining
+models. An observation of unknown form is answered with a sentence.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from tradeassay_bench.llm.scripted.model import (
 )
 
 Way = Callable[[Question], object]
-"""Answers one topic. It returns arguments for the tool that must be called, else the content of the
-answer, or a complete reply."""
+"""A function that answers one topic.
+
+It returns arguments for the required tool, else the content of the answer, or a complete reply.
+"""
 
 
-# The daily benchmarks: every fifth session, hold the names that rose most.
+# The daily benchmarks: every fifth session, hold the names with the highest returns.
 
 DAILY_NAMES, DAILY_EVERY, DAILY_INVESTED, DAILY_WORTH = 8, 5, 0.9, 0.25
 
@@ -67,7 +71,10 @@ def daily_orders(asked: Question) -> Json:
 KTDFIN_NAMES, KTDFIN_INVESTED, LEAST_REASON = 8, 0.9, 40
 FACTORS = ("MOM_12_1", "HIGH_52W")
 SPENDABLE = 0.95
-"""The fraction of the available cash that is spent. Tomorrow's open may be above today's close."""
+"""The fraction of the available cash that is spent.
+
+The rest is a reserve, because tomorrow's open may be above today's close.
+"""
 
 
 def ktdfin_research(asked: Question, enough: str = "I have seen enough.") -> ModelReply:
@@ -91,7 +98,8 @@ def ktdfin_research(asked: Question, enough: str = "I have seen enough.") -> Mod
 def ktdfin_ranking(asked: Question) -> list[str]:
     """Return the names in order of preference.
 
-    The order is that of the screening, else that of the table of factors, else that of the list.
+    The order is the order of the screening if there is one, else of the table of factors, else of
+    the list.
     """
     screened = asked.last("screen_candidates").get("candidates")
     rows = screened or asked.payload.get("candidates") or []
@@ -108,8 +116,8 @@ def ktdfin_ranking(asked: Question) -> list[str]:
 def ktdfin_targets(asked: Question) -> tuple[Json, dict[str, float]]:
     """Return the arguments of ``submit_action`` and the resulting weights.
 
-    Names to which a risk check or earlier feedback objected are left alone. After a rejection the
-    weights are smaller, and from the third attempt on there are no orders.
+    Names with an objection from a risk check or earlier feedback are left alone. After a rejection
+    the weights are smaller. From the third attempt on there are no orders.
     """
     if asked.attempt >= 3:
         reason = "nothing today: what I wanted was turned down twice".ljust(LEAST_REASON, ".")
@@ -165,9 +173,9 @@ def ktdfin_action(asked: Question) -> Json:
     return ktdfin_targets(asked)[0]
 
 
-# StockBench: analyse the names that moved most, then tilt towards those that rose. The policy holds
-# the better half of the names by the return over the closes shown, equally weighted. It trades only
-# when a target is worth the cost, and keeps a twentieth in cash.
+# StockBench: analyse the names that moved most, then overweight the names that rose. The policy
+# holds the better half of the names by the return over the closes shown, equally weighted. It
+# trades only when a target is worth the cost, and keeps a twentieth in cash.
 
 INVESTED, LEAST_HOLDING_DAYS = 0.95, 5
 WORTH_TRADING = 0.2
@@ -226,8 +234,8 @@ def _decided(action: str, target: float, reason: str, confidence: float) -> Json
 def stockbench_decision(asked: Question) -> Json:
     """Return a decision for every name.
 
-    Purchases fit the cash and the proceeds of sales. After a rejection they are smaller, and from
-    the third attempt on everything is held.
+    Purchases fit the cash and the proceeds of sales. After a rejection they are smaller. From the
+    third attempt on everything is held.
     """
     names = stockbench_rows(asked)
     if asked.attempt >= 3:
@@ -269,7 +277,7 @@ def stockbench_decision(asked: Question) -> Json:
 
 
 # The arena: decide by the month's return, the words of the news, and votes. A hash of a role's name
-# shifts its view, so that sixteen personas do not all say the same thing.
+# shifts its view, so that sixteen personas do not all give the same answer.
 
 _GOOD = {
     "rise",
@@ -472,7 +480,7 @@ SENSIBLE: Mapping[str, Way] = {
 
 @scripted_models.register("sensible")
 class Sensible:
-    """Reads, researches within its means, and submits a valid decision every day."""
+    """A model that reads, researches within its budget, and submits a valid decision every day."""
 
     summary: ClassVar[str] = "follows the rules: simple momentum, valid answers"
     ways: ClassVar[Mapping[str, Way]] = {}
@@ -497,7 +505,7 @@ class Sensible:
 
 
 def add_models(models: Mapping[str, tuple[str, Mapping[str, Way]]]) -> None:
-    """Register models that differ from the sensible one: name, summary, answers by topic."""
+    """Register models that differ from the sensible model: name, summary, answers by topic."""
     for name, (summary, ways) in models.items():
         scripted_models.add(name, type(name, (Sensible,), {"summary": summary, "ways": ways}))
 
@@ -514,6 +522,6 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
         {"ama.verdict": turned_verdict},
     ),
 }
-"""The other models: a summary, and the topics that each answers differently."""
+"""The remaining models: a summary, and the topics that each answers differently."""
 
 add_models(MODELS)

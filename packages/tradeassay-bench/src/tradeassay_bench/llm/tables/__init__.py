@@ -1,7 +1,7 @@
-"""Dated tables of providers' models: prices, knowledge cutoffs, kinds.
+"""Read dated tables of providers' models: prices, knowledge cutoffs, kinds.
 
 A user's files override the packaged tables: first ``models.toml`` in tradeassay's data folder, then
-a file named by the caller.
+a file given by the caller.
 
 The price of a model that is not in the table is unknown, never 0. Without a stated cutoff, no data
 can be claimed to be unseen by a model.
@@ -27,7 +27,7 @@ from tradeassay.core.files import data_home
 T = TypeVar("T")
 
 Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
-"""Dollars per million tokens. The upper bound, a thousand dollars a token, excludes infinity."""
+"""Dollars per million tokens. The upper bound, a thousand dollars per token, excludes infinity."""
 
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
@@ -35,7 +35,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 def read_table(
     kind: type[T], section: str, packaged: str, override: Path | None, *, required: bool = False
 ) -> dict[str, T]:
-    """Return a packaged table with the entries of :func:`own_file` and of ``override`` over it.
+    """Return a packaged table, overridden by the entries of :func:`own_file` and of ``override``.
 
     Raises :class:`UserError` if ``override`` is missing or lacks a ``required`` section, and if a
     file is not TOML or has invalid entries.
@@ -103,8 +103,8 @@ def find_model(table: Mapping[str, T], name: str) -> T | None:
     """Return a model's entry, or None.
 
     The full name is looked up first, then the name without the date of a snapshot:
-    ``openai/gpt-4o-2024-11-20`` finds ``openai/gpt-4o`` unless the snapshot has an entry of its
-    own. An entry that ends in ``/*`` stands for every model of a provider.
+    ``openai/gpt-4o-2024-11-20`` finds ``openai/gpt-4o`` unless the snapshot has a separate entry.
+    An entry that ends in ``/*`` is for every model of a provider.
     """
     for candidate in (name, _SNAPSHOT.sub("", name), f"{name.partition('/')[0]}/*"):
         if candidate in table:
@@ -132,7 +132,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """US dollars per million tokens, their source, and the day of the last check.
 
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed
-    as output. The price holds for requests of up to ``input_limit`` tokens. Beyond the limit it is
+    as output. The price applies to requests of up to ``input_limit`` tokens. Beyond the limit it is
     unknown.
     """
 
@@ -171,8 +171,8 @@ class PriceTable(msgspec.Struct, frozen=True):
 def load_prices(override: Path | None = None) -> PriceTable:
     """Return the packaged prices, overridden by a user's TOML file.
 
-    Raises :class:`UserError` for an invalid file, and for a file without prices: the budget would
-    be kept with other prices than the user meant.
+    Raises :class:`UserError` for an invalid file, and for a file without prices, because the budget
+    would then use prices that the user did not intend.
     """
     return PriceTable(read_table(Price, "prices", "prices.toml", override, required=True))
 
@@ -180,9 +180,9 @@ def load_prices(override: Path | None = None) -> PriceTable:
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The last day that the training data may contain, its source, and the day of the last check.
 
-    If a provider names a month, the day is the month's last. If it names a "reliable knowledge"
-    date and the end of the training data, the later one counts. A contrast must not take seen data
-    for unseen data.
+    If a provider states a month, the day is the last of the month. If it states both a "reliable
+    knowledge" date and the end of the training data, the later day counts. A contrast must not
+    treat seen data as unseen data.
     """
 
     last_day: date
@@ -198,8 +198,8 @@ class CutoffTable(msgspec.Struct, frozen=True):
     def of(self, model: str) -> Cutoff | None:
         """Return a model's cutoff, or None if it is unknown.
 
-        A model reached through a router (``openrouter/openai/gpt-4o``) is looked up by its maker's
-        name too, because its training data is the same.
+        A model behind a router (``openrouter/openai/gpt-4o``) is also looked up by its maker's
+        name, because its training data is the same.
         """
         while "/" in model:
             cutoff = find_model(self.cutoffs, model)
@@ -212,7 +212,7 @@ class CutoffTable(msgspec.Struct, frozen=True):
 def load_cutoffs(override: Path | None = None) -> CutoffTable:
     """Return the packaged cutoffs, overridden by a user's TOML file.
 
-    Raises :class:`UserError` for a bad file.
+    Raises :class:`UserError` for an invalid file.
     """
     return CutoffTable(read_table(Cutoff, "cutoffs", "cutoffs.toml", override))
 
@@ -232,8 +232,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def load_kinds() -> Mapping[str, Kind]:
-    """Return the packaged kinds of models, overridden by the user's.
+    """Return the packaged kinds of models, overridden by the user's table.
 
-    Raises :class:`UserError` for a bad file.
+    Raises :class:`UserError` for an invalid file.
     """
     return read_table(Kind, "kinds", "kinds.toml", None)

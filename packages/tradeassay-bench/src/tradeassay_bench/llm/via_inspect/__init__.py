@@ -1,4 +1,4 @@
-"""Every provider that Inspect supports, asked through it.
+"""Connect to every provider that Inspect supports.
 
-Imported only when such a model is opened.
+This package is imported only when such a model is opened.
 """

@@ -1,4 +1,4 @@
-"""A provider asked through Inspect: translates requests and answers to Inspect's types and back."""
+"""Query a provider through Inspect: translate requests and answers to Inspect's types and back."""
 
 from __future__ import annotations
 
@@ -54,17 +54,19 @@ from tradeassay_bench.llm.via_inspect.wire import (
 )
 
 REMEMBERED = 512
-"""Number of answers whose hidden parts are kept for the rest of their conversations."""
+"""The number of answers whose hidden parts are stored for the rest of their conversations."""
 Memory = OrderedDict[tuple[str, tuple[ToolCall, ...]], list[Content]]
-"""Maps an answer's text and calls to its full content. It holds reasoning that is not recorded and
-that some providers want back unchanged."""
+"""Maps an answer's text and calls to its full content.
+
+The content includes reasoning that is not recorded and that some providers require unchanged.
+"""
 
 
 def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool) -> GenerateConfig:
     """Return Inspect's settings for one call.
 
     Inspect's own retries and cache are off, because tradeassay has both. Without ``params`` only
-    the form of the answer is set, and all else is Inspect's default.
+    the form of the answer is set. All other settings are Inspect's defaults.
     """
     schema = request.answer_schema if can_schema else None
     form = None
@@ -172,7 +174,10 @@ def _failure(output: ModelOutput, response: object) -> tuple[str | None, str]:
         said, finish = first.get("error"), first.get("finish_reason")
         if isinstance(said, dict) and isinstance(said.get("message"), str):  # OpenRouter
             return "unreachable", f"the provider broke off: {said['message']}"
-        if finish in ("error", "insufficient_system_resource"):  # the latter is DeepSeek's
+        if finish in (
+            "error",
+            "insufficient_system_resource",
+        ):  # the latter is DeepSeek's
             return "unreachable", f"the provider broke off: {finish}"
     refuses = (
         not isinstance(content, str)
@@ -200,15 +205,15 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
     taken = {call.id for call in asked}
     calls: list[ToolCall] = []
     for at, call in enumerate(parsed):
-        # Take the arguments as they were sent: from the call at the same position, else from the
-        # call with the same id, else as Inspect parsed them.
+        # Use the arguments as sent: from the call at the same position, else from the call with the
+        # same id, else as parsed by Inspect.
         same = [one for one in raw if one.id == call.id and one.id]
         if len(raw) == len(parsed) and raw[at].name == call.function:
             same = [raw[at]]
         arguments = (
             same[0].arguments if len(same) == 1 else msgspec.json.encode(call.arguments).decode()
         )
-        # Some servers number the calls of every answer from 0, or not at all. Ids must be unique,
+        # Some servers number the calls of every answer from 0, or have no ids. Ids must be unique,
         # because a result refers to its call by id.
         name = call.id if call.id and call.id not in taken else f"call-{here}-{at}"
         taken.add(name)
@@ -221,8 +226,8 @@ def _usage(
 ) -> Usage:
     """Return tokens and dollars.
 
-    A provider's count that is missing, negative or too low never lowers the bill. Our own estimate
-    is used where it is larger.
+    A missing, negative or low count of a provider never lowers the bill. Our estimate is used if it
+    is larger.
     """
     if usage is None and reply.error_kind == "context":
         return Usage(usd=0.0)  # rejected outright: nothing was read, nothing is billed
@@ -267,7 +272,7 @@ _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
 class _NoTranscript(Transcript):
-    """A transcript for Inspect that keeps nothing, because tradeassay has its own record."""
+    """A transcript for Inspect that stores nothing, because tradeassay has its own record."""
 
     def _event(self, event: Event) -> None: ...
 
@@ -286,11 +291,11 @@ setattr(inspect_models, "format_traceback", _traceback)  # noqa: B010 (a functio
 
 
 class InspectProvider:
-    """Asks a model that Inspect opened.
+    """A provider that queries a model opened by Inspect.
 
     A feature that the provider rejects (a forced tool, an answer schema) is not sent again. The
-    forced tool is then the only one offered, and the protocol enforces the call. Without ``params``
-    Inspect is the host, and its settings, retries, time limits and transcript apply.
+    forced tool is then the only tool offered, and the protocol enforces the call. Without
+    ``params`` Inspect is the host, and its settings, retries, time limits and transcript apply.
     """
 
     def __init__(
@@ -302,7 +307,7 @@ class InspectProvider:
         self._can_force = True
         self._can_schema = True
         self.exchange: list[ChatMessage] = []
-        """The last question and its answer, kept if Inspect is the host."""
+        """The last question and its answer, stored if Inspect is the host."""
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         while True:
@@ -314,7 +319,7 @@ class InspectProvider:
                 async with asyncio.timeout(seconds) as limit:
                     config = to_config(request, self._params, can_schema=can_schema)
                     call = self._call(request, can_force, config)
-                    # The call runs in a task of its own, so that its context variables end with it.
+                    # The call runs in a separate task, so that its context variables end with it.
                     # If Inspect is the host, they must reach its context.
                     output, response = await (
                         call if self._params is None else asyncio.create_task(call)
@@ -334,8 +339,8 @@ class InspectProvider:
                     continue
                 failed = failed_reply(fault.kind, fault.message, billed=fault.billed)
                 return Attempt(reply=failed, again=fault.again, wait_s=fault.wait_s)
-            # Time runs from the first byte sent, so that importing a provider's client does not
-            # count.
+            # Time is measured from the first byte sent, so that importing a provider's client does
+            # not count.
             elapsed = time.perf_counter() - sent[0] if sent else None
             reply = to_reply(output, response, request, self._price, self._memory)
             return Attempt(reply=reply, again=reply.error_kind == "unreachable", seconds=elapsed)
@@ -348,8 +353,8 @@ class InspectProvider:
     ) -> tuple[ModelOutput, object]:
         box: list[object] = []
         RESPONSE.set(box)
-        # The provider does not know a call that was found in a model's text. Such a call goes back
-        # as text, and its result as a user message.
+        # The provider does not know a call that was found in a model's text. Such a call is sent
+        # back as text, and its result as a user message.
         calls = {}
         for message in request.messages:
             for call in message.calls:
@@ -375,7 +380,7 @@ class InspectProvider:
     def _learned(
         self, fault: ProviderFault, request: AskModel, can_force: bool, can_schema: bool
     ) -> bool:
-        """Return whether a request was rejected for a feature that can be left out from now on."""
+        """Return whether a request was rejected for a feature that can be omitted from now on."""
         if fault.kind != "rejected" or fault.status not in (400, 422):
             return False
         about = fault.message.lower()
@@ -393,7 +398,7 @@ class InspectProvider:
 
 
 class KeylessProvider:
-    """A provider without a key in the environment. Every request gets that error."""
+    """A provider without a key in the environment. Every request returns that error."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
@@ -414,12 +419,11 @@ def open_provider(
     api_key: str | None = None,
     **model_args: Any,
 ) -> InspectProvider | KeylessProvider:
-    """Open a model through Inspect.
-
-    ``served_as`` is Inspect's name for it if that differs.
+    """Open a model through Inspect. ``served_as`` is Inspect's name for the model if it differs.
 
     Raises :class:`UserError` for a provider that Inspect does not know or whose package is not
-    installed. A missing key is not an error here, so that the other models of a run can play.
+    installed. A missing key is not an error here, so that the run can continue with its other
+    models.
     """
     from inspect_ai._util.error import PrerequisiteError
 
@@ -446,7 +450,7 @@ def open_provider(
     keep_raw_responses(model.api)
     client = getattr(model.api, "client", None)
     repair_wires(client)
-    # Tradeassay retries by itself: its retries are bounded, counted and paid for one by one.
+    # Tradeassay has its own retries. They are limited, counted and charged one by one.
     if isinstance(getattr(client, "max_retries", None), int):
         setattr(client, "max_retries", 0)  # noqa: B010 (the clients of OpenAI and Anthropic both have it)
     if hasattr(model.api, "strict_tools"):

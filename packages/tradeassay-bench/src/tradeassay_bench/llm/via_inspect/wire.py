@@ -1,14 +1,13 @@
-"""The wire to a provider: repairs answers that its client cannot read, and keeps tool calls as
-sent.
+"""The wire to a provider: repair unreadable answers, and preserve tool calls as sent.
 
 - A server may echo its key. Configured secrets are removed here, also from headers.
 - A server may send a call's arguments as an object where the OpenAI chat format has a string, an
   answer in parts, a call without an id, or token counts as floats, strings or invalid values.
 - Anthropic may pause a turn. Inspect then sends further requests that are neither counted nor
-  budgeted. Tradeassay offers no tools of a provider's own, so there is nothing to wait for, and a
-  paused answer is taken as the answer.
+  budgeted. Tradeassay offers no tools of a provider, so there is nothing to wait for, and a paused
+  answer is used as the answer.
 - Anthropic streams a call's input in pieces. Its client fails on pieces that do not form JSON, and
-  silently drops the end of an input that was cut off. Such an input goes to the client as
+  silently drops the end of an input that was cut off. Such an input is sent to the client as
   ``{UNPARSED: text}``.
 - Inspect parses a call's arguments. Text that is not a JSON object becomes an empty object, or is
   patched until it is one. Tradeassay counts such errors, so it reads them from the raw response.
@@ -61,7 +60,7 @@ _NEVER_SENT = (
 
 
 class ProviderFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A failed attempt. ``billed`` says that the provider may have charged for it."""
+    """A failed attempt. ``billed`` is true if the provider may have charged for it."""
 
     kind: str
     message: str
@@ -72,7 +71,7 @@ class ProviderFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
-    """Return the fault behind a provider's exception, or None for a bug of tradeassay.
+    """Return the fault that caused a provider's exception, or None for a bug of tradeassay.
 
     The caller must raise a bug. The clock is read only for a Retry-After with a date.
     """
@@ -85,7 +84,7 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
             frames.append(frame)
     libraries = [str(frame.f_globals.get("__name__", "")).split(".")[0] for frame in frames]
     if tokenizer := next((library for library in libraries if library in _TOKENIZERS), None):
-        # The answer may be here already. Counting its tokens on this machine failed.
+        # The answer may have arrived already. Only counting its tokens on this machine failed.
         message = f"the tokenizer of {tokenizer} cannot be fetched, and the provider counted nothing: {text}"
         return ProviderFault(kind="unreachable", message=message, billed=True)
     if status is not None:
@@ -141,7 +140,7 @@ def _by_status(status: int, text: str, chain: list[BaseException], clock: Clock)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all exceptions behind it, each once."""
+    """Yield an exception and all exceptions that led to it, each once."""
     seen: set[int] = set()
     pending: list[BaseException] = [error]
     while pending:
@@ -156,7 +155,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _retried(link: BaseException) -> BaseException | None:
-    """Return the exception of the last attempt behind tenacity's RetryError."""
+    """Return the exception of the last attempt inside tenacity's RetryError."""
     last = getattr(link, "last_attempt", None)
     return last.exception() if last is not None and hasattr(last, "exception") else None
 
@@ -209,8 +208,10 @@ def _text(chain: list[BaseException], status: int | None) -> str:
 
 
 _NOISE = ("no running event loop", "RetryError")
-"""Internal exceptions of libraries (which event loop is this?) that end up in the context of
-another exception."""
+"""Internal exceptions of event-loop detection in libraries.
+
+They appear in the context of another exception.
+"""
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]+>", re.IGNORECASE | re.DOTALL)
 
 
@@ -239,7 +240,7 @@ def _innermost(chain: list[BaseException]) -> str:
 
 
 def _page(chain: list[BaseException]) -> str | None:
-    """Return the text of a web page that came instead of an answer, of a proxy or a login."""
+    """Return the text of a web page received instead of an answer, from a proxy or a login."""
     for link in chain:
         body = getattr(link, "body", None)
         details = getattr(link, "details", None)  # Google's client, for a body that is not JSON
@@ -277,7 +278,7 @@ def _words(body: object) -> str | None:
 
 
 UNPARSED = "__tradeassay_unparsed__"
-"""The only field of an object that stands for an invalid input. It holds the input as text."""
+"""The only field of an object that represents an invalid input. It contains the input as text."""
 
 
 def repair_wires(client: object) -> None:
@@ -291,7 +292,7 @@ def repair_wires(client: object) -> None:
     http = getattr(client, "_client", None)
     hooks = getattr(http, "event_hooks", None)
     if http is not None and isinstance(hooks, dict):
-        # An encoded stream could not be inspected.
+        # An encoded stream cannot be inspected.
         http.headers["accept-encoding"] = "identity"
         hooks["request"].append(_note_sent)
         hooks["response"].append(_mend_response)
@@ -347,7 +348,8 @@ async def _mend_response(response: Any) -> None:
 def _mended(
     base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]
 ) -> Any:
-    # The client checks for its own library's class, of which there are two (httpx and httpx2).
+    # The client checks for its own library's class. There are two such libraries (httpx and
+    # httpx2).
     class Mended(base):  # type: ignore[misc]  # the base is known only when a response is here
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for block in mend(inner):
@@ -375,7 +377,7 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield server-sent events, with each Anthropic tool input as one JSON object.
 
     Raises :class:`ConnectionResetError` if a stream ends before its answer does. Otherwise a client
-    would return the part it has, and a broken connection would count as the model's failure.
+    would return an incomplete answer, and a broken connection would count as the model's failure.
     """
     pending = b""
     inputs: dict[int, str] = {}
@@ -423,7 +425,10 @@ SENT: ContextVar[list[float] | None] = ContextVar("tradeassay_sent", default=Non
 
 
 class RawCall(msgspec.Struct, frozen=True):
-    """A call's id, tool and arguments as sent. Arguments that are an object are written as JSON."""
+    """A call's id, tool and arguments as sent.
+
+    Arguments in the form of an object are written as JSON.
+    """
 
     id: str
     name: str
@@ -431,7 +436,7 @@ class RawCall(msgspec.Struct, frozen=True):
 
 
 def keep_raw_responses(api: Any) -> None:
-    """Make an Inspect provider put its raw responses into :data:`RESPONSE`, without secrets.
+    """Make an Inspect provider store its raw responses in :data:`RESPONSE`, without secrets.
 
     Inspect logs the results and errors of this call. Secrets are therefore removed here, for every
     kind of client.
@@ -469,7 +474,7 @@ def _clean(result: Any) -> Any:
 
 
 def raw_calls(node: Any) -> Iterator[RawCall]:
-    """Yield the tool calls of a raw response, in the form of any provider."""
+    """Yield the tool calls of a raw response in the format of any provider."""
     match node:
         case list():
             for item in node:
@@ -477,7 +482,7 @@ def raw_calls(node: Any) -> Iterator[RawCall]:
             return
         case {
             "function": {"arguments": arguments, **inner}
-        }:  # OpenAI chat completions and its imitators
+        }:  # OpenAI chat completions and compatible servers
             call_id, name = node.get("id"), inner.get("name")
         case {"type": "function_call", "arguments": arguments}:  # OpenAI responses
             call_id, name = node.get("call_id") or node.get("id"), node.get("name")
