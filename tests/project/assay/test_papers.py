@@ -203,7 +203,7 @@ def test_windows_accounts_reasons_and_what_is_missing(ktdfin, page):
         ("figure-1", "a drawing"),
     ):
         assert why in shelf(page, id).missing
-    assert "a script answers at once" in str(
+    assert "a script answers immediately" in str(
         shelf(page, "latency").tables[0].rows[0].cells[0].measure
     )
 
@@ -418,4 +418,4 @@ def test_latency_is_the_median_of_answers_that_were_timed(tmp_path):
     (table,) = latency([SimpleNamespace(folder=tmp_path)]).tables
     (row,) = table.rows
     assert [one.measure.value for one in row.cells if one.measure] == [2.0, 2.8, 2.0, 1.0]
-    assert latency([]).missing == "no model was asked"
+    assert latency([]).missing == "no model was queried"

@@ -1,4 +1,4 @@
-"""Aliases for names and dates, and the gate that masks all traffic with an agent."""
+"""Provide aliases for names and dates, and the gate that masks all traffic with an agent."""
 
 from __future__ import annotations
 

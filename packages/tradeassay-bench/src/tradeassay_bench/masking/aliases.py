@@ -1,9 +1,9 @@
-"""Aliases of one episode: ``asset_0007`` for a symbol, ``day_+12`` for a day.
+"""Draw the aliases of one episode: ``asset_0007`` for a symbol, ``day_+12`` for a day.
 
-Every episode draws its own aliases. ``day_+12`` is the twelfth session after the first, ``day_-3``
-lies in its history. Only sessions are counted, so neither weekends nor holidays are visible. Where
-a type requires a date or an instant, session n of every episode is the day :data:`ANCHOR` + n, a
-date that no data set reaches.
+Every episode draws new aliases. ``day_+12`` is the twelfth session after the first. ``day_-3`` is a
+day of the history. Only sessions are counted, so neither weekends nor holidays are visible. If a
+type requires a date or an instant, session n of every episode is the day :data:`ANCHOR` + n, a date
+that no data set contains.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from tradeassay_bench.core.time import DAY, HOUR, Instant
 
 
 class UnknownAlias(AgentError, DataError):
-    """An agent named an asset or a day that does not exist under its mask.
+    """An agent used an asset or a day that does not exist under its mask.
 
     The message repeats the agent's word only if it has the form of an alias. A message to the model
-    is masked, so repeating a real name that it guessed would reveal the alias of that name.
+    is masked. Repeating a real name that the model guessed would therefore reveal the alias of that
+    name.
     """
 
 
@@ -42,16 +43,16 @@ LEVELS: tuple[Level, ...] = ("bright", "stock-blind", "date-blind", "blinded")
 class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The mask of an episode.
 
-    Everything but ``level`` goes beyond the published protocol and is off by default.
+    All options except ``level`` extend the published protocol and are off by default.
 
     - ``control`` marks the control arm: nothing is hidden, and the protocol adds an instruction not
       to use memory.
-    - ``rebase_prices`` gives every series another level, fixed for the episode.
-    - ``scale_volumes`` gives every name another scale of volume and turnover, fixed for the episode.
-    - ``scrub_news`` removes the source and every year, quarter, month and weekday from the news,
-      not only the names and dates that belong to the episode.
-    - ``bare_dates`` (on by default) also replaces years, months and quarters that stand alone in a
-      text, if dates are hidden.
+    - ``rebase_prices`` gives every series a new level, fixed for the episode.
+    - ``scale_volumes`` gives every name a new scale of volume and turnover, fixed for the episode.
+    - ``scrub_news`` removes the source and every year, quarter, month and weekday from the news.
+      Without it, only the names and dates of the episode are removed.
+    - ``bare_dates`` (on by default) also replaces years, months and quarters without a day, if dates
+      are hidden.
     - ``time_of_day`` adds the time of day to the day label of an instant.
 
     Raises :class:`UserError` for a control arm that hides something, and for hardening of a bright
@@ -90,8 +91,10 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 HARDENINGS = ("rebase_prices", "scale_volumes", "scrub_news")
-"""The hardenings beyond the published masks, in the order in which an arm names them
-(``blinded+rebase_prices``)."""
+"""The hardenings beyond the published masks, in their order in the name of an arm.
+
+An example of such a name is ``blinded+rebase_prices``.
+"""
 
 
 @cache
@@ -103,9 +106,9 @@ def _measured() -> list[dict[str, Any]]:
 
 
 def mask_bound(arm: str) -> str:
-    """Return a sentence on the best identification under a mask, as measured.
+    """Return a sentence on the best measured identification under a mask.
 
-    The measurements are those of ``perf/mask_bounds.py``.
+    ``perf/mask_bounds.py`` makes the measurements.
     """
     if arm.split("+")[0] != "blinded":
         return "hides one of names and days, and the other tells much of it"
@@ -134,10 +137,10 @@ _FIRST_BLOCK = 10_000
 class AliasMap:
     """Maps symbols to aliases and back.
 
-    A number is drawn without replacement from 0 to 9999 for every symbol in the order in which
-    symbols come into view. Neither the number nor the order of numbers depends on the symbol, on
-    how many there are, or on which will be listed later. (Past ten thousand symbols the aliases
-    have five digits.)
+    Symbols get their numbers in the order in which they become visible. Each number is drawn
+    without replacement from 0 to 9999. Numbers and their order do not depend on the symbol, on the
+    number of symbols, or on later listings. (After ten thousand symbols the aliases have five
+    digits.)
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -153,7 +156,7 @@ class AliasMap:
         return symbol in self._alias_of
 
     def extend(self, symbols: Sequence[str]) -> None:
-        """Give an alias to every symbol that has none yet, in the order given."""
+        """Assign an alias to every symbol without one, in the given order."""
         for symbol in symbols:
             if symbol not in self._alias_of:
                 if len(self._alias_of) == len(self._numbers):
@@ -164,11 +167,11 @@ class AliasMap:
                 self._symbol_of[alias] = symbol
 
     def get(self, symbol: str) -> str | None:
-        """Return a symbol's alias, or None if the symbol never came into view."""
+        """Return a symbol's alias, or None if the symbol was never visible."""
         return self._alias_of.get(symbol)
 
     def symbol(self, alias: str) -> str:
-        """Return the symbol behind an alias. Raises :class:`UnknownAlias`."""
+        """Return the symbol of an alias. Raises :class:`UnknownAlias`."""
         if alias not in self._symbol_of:
             named = f"'{alias}'" if _ALIAS.fullmatch(alias) else "of that name"
             problem = f"no asset {named} in this episode"
@@ -182,21 +185,23 @@ class AliasMap:
 
 
 ANCHOR = np.datetime64("2200-01-01", "D")
-"""The day shown for the first session of every episode, where a type requires a date."""
+"""The displayed day of the first session of every episode, if a type requires a date."""
 _ANCHOR = int(ANCHOR.astype(np.int64))
 _SHOWN = range(_ANCHOR - 18_000, _ANCHOR + 18_000)
 _LABEL = re.compile(r"day_([+-]\d{1,6})")
 _WHOLE = 23 * HOUR
-"""The part of a day before a gap that keeps its time of day. The rest of the day and the gap share
-the last hour."""
+"""The part of a day before a gap that keeps its time of day.
+
+The rest of the day and the gap share the last hour.
+"""
 
 
 class DayMap:
     """Maps real days and instants to masked ones and back.
 
-    ``sessions`` are those of the snapshot up to the end of the episode, ``first`` is the row of the
-    episode's first session. A day without a session has the label of the session before it. Outside
-    the sessions every calendar day counts.
+    ``sessions`` are the sessions of the snapshot up to the end of the episode. ``first`` is the row
+    of the episode's first session. A day without a session has the label of the previous session.
+    Outside the sessions every calendar day counts.
     """
 
     def __init__(self, sessions: Days, first: int) -> None:
@@ -208,13 +213,13 @@ class DayMap:
             1970 + sessions[[0, -1]].astype("datetime64[Y]").astype(np.int64)
         ).tolist()
         self.years = range(first_year - 1, last_year + 3)
-        """Years that, standing alone in a text, would give the present away."""
+        """Years that would reveal the present even without a day or month."""
 
     def label_in_text(self, day: int) -> str | None:
-        """Return the label of a day in a text, masked or real, or None if it is far away.
+        """Return the label of a day in a text, masked or real, or None if the day is far away.
 
-        A day far from the episode and its history is known by itself ("the crash of 1929"). Its
-        label would count the days to the present and so reveal it.
+        A day far from the episode and its history is recognisable ("the crash of 1929"). Its label
+        would count the days to the present and so reveal the present.
         """
         if day in _SHOWN:
             return f"day_{day - _ANCHOR:+d}"
@@ -254,7 +259,8 @@ class DayMap:
             )
         return day
 
-    # -- dates and instants that have to stay dates and instants -------------------------------------------------
+    # -- dates and instants whose type must not change
+    # ------------------------------------------------
 
     def shown(self, days: Days) -> Days:
         rows = np.searchsorted(self._array, days.astype("datetime64[D]").astype(np.int64))
@@ -263,7 +269,7 @@ class DayMap:
         return result
 
     def shown_instant(self, at: Instant) -> Instant:
-        """Return a real instant on the masked calendar. The order of instants is kept."""
+        """Return a real instant on the masked calendar. The order of instants is preserved."""
         day, within = divmod(at, DAY)
         row = bisect_right(self._days, day) - 1
         if row < 0 or row == self._last:
@@ -286,7 +292,7 @@ class DayMap:
         return self._days[row] * DAY + within
 
     def instant_label(self, at: Instant, *, time_of_day: bool = False) -> str:
-        """Return the label of a real instant's day, with its UTC time of day when asked for."""
+        """Return the label of a real instant's day. With ``time_of_day``, include its UTC time."""
         day, within = divmod(at, DAY)
         label = self.label(day)
         return (

@@ -1,6 +1,7 @@
-"""Dates in a running text: in English, in Chinese and in figures.
+"""Find dates in a running text, written in English, in Chinese or in figures.
 
-Columns of dates are read by ``tradeassay.tables.dates``."""
+``tradeassay.tables.dates`` reads columns of dates.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +129,10 @@ _CHINESE_ALONE: tuple[tuple[re.Pattern[str], Kind], ...] = (
 
 
 class DateHit(NamedTuple):
-    """A place in a text that gives a date. ``day`` counts from 1970-01-01; None when it names no single day."""
+    """A place in a text with a date.
+
+    ``day`` counts from 1970-01-01. It is None if the date is not a single day.
+    """
 
     start: int
     end: int
@@ -137,8 +141,11 @@ class DateHit(NamedTuple):
 
 
 class DatesWanted(NamedTuple):
-    """Which dates are looked for. ``bare`` also finds lone months and quarters, and lone years of that range;
-    ``festivals`` also festivals, quarters (``Q3``, ``24Q3``) and Chinese days without a year."""
+    """The kinds of dates to search for.
+
+    ``bare`` includes months, quarters and years without a day. The years are limited to this range.
+    ``festivals`` includes festivals, quarters (``Q3``, ``24Q3``) and Chinese days without a year.
+    """
 
     bare: range | None
     weekdays: bool = False
@@ -153,17 +160,21 @@ def find_dates(
     today: int,
     wanted: DatesWanted,
 ) -> list[DateHit]:
-    """Return the dates in a text, left to right, none inside another. ``words`` (its tokens) tell which spellings
-    are worth looking for; a date without a year is taken to be the one nearest to ``today``."""
+    """Return the dates in a text, left to right, without overlap.
+
+    ``words`` are the tokens of the text. They select the spellings to search for. A date without a
+    year is interpreted as the date nearest to ``today``.
+    """
     found = list(_usual(text, low, words, today, wanted))
     if wanted.festivals:
         found += _unusual(text, low, words, today, wanted.bare)
         if wanted.bare is not None and _MARKED.search(low) is not None:
-            # A year with the mark of a week, a month or a forecast is more than a year.
+            # A year with a mark of a week, a month or a forecast is not a bare year.
             found = [*_alone(_YEAR_MARKED, "period", text), *found]
     taken: list[DateHit] = []
     at = 0
-    # The leftmost spelling wins; of two that begin together, the more telling one, which was yielded first.
+    # The leftmost spelling has priority. Of two that begin together, the more specific one has
+    # priority; it was yielded first.
     for hit in sorted(found, key=lambda hit: hit.start):
         if hit.start >= at and not (text[hit.start].isdigit() and is_number(hit.start)):
             taken.append(hit)
@@ -171,7 +182,8 @@ def find_dates(
     return taken
 
 
-# A prompt is mostly numbers, and the patterns above are slow: they only look around what may be a year or a month.
+# A prompt consists mostly of numbers, and the patterns above are slow. They search only around a
+# possible year or month.
 Window = tuple[int, int]
 _YEARISH = re.compile(r"(?<![0-9])(?<![0-9]\.)(?<!asset_)(?:19|2[012])[0-9][0-9]")
 _GLUED = re.compile(
@@ -181,11 +193,11 @@ _PERIOD_WORD = re.compile(
     r"(?:q[1-4]|h[12]|[1-4]q|[12]h|fy|cy)(?:\d{2}|\d{4})?e?|\d{4}(?:q[1-4]|h[12]|[1-4]q|[12]h)e?"
 )
 _REACH = 40
-"""No spelling of a date is longer than this on either side of its year or month."""
+"""The maximum length of a date's spelling on either side of its year or month."""
 
 
 def _windows(places: Iterable[int], text: str) -> list[Window]:
-    """Return the stretches around the places, in order; those that touch are merged."""
+    """Return the stretches of text around the places, in order. Adjacent stretches are merged."""
     windows: list[Window] = []
     for place in places:
         start, end = max(0, place - _REACH), min(len(text), place + 2 * _REACH)
@@ -199,7 +211,7 @@ def _windows(places: Iterable[int], text: str) -> list[Window]:
 def _usual(
     text: str, low: str, words: Set[str], today: int, wanted: DatesWanted
 ) -> Iterator[DateHit]:
-    """Yield hits, the most telling spellings first."""
+    """Yield hits, the most specific spellings first."""
     mixed = [word for word in words if not word.isdigit() and not word.isalpha()]
     years = _windows((found.start() for found in _YEARISH.finditer(text)), text)
     names = [*(MONTH_OF.keys() & words), *(word for word in mixed if _GLUED.fullmatch(word))]
@@ -268,7 +280,7 @@ def _alone(
     window: Window | None = None,
     among: range | None = None,
 ) -> Iterator[DateHit]:
-    """Yield what names no single day; ``among`` are the years that count."""
+    """Yield dates that are not a single day. ``among`` is the range of years that count."""
     for found in pattern.finditer(text, *(window or (0, len(text)))):
         if among is None or _full_year(found[1]) in among:
             yield DateHit(*found.span(), kind, None)
@@ -306,7 +318,7 @@ def _chinese(text: str, today: int, bare: range | None) -> Iterator[DateHit]:
 
 def _english(text: str, window: Window, today: int, bare: range | None) -> Iterator[DateHit]:
     if bare is not None:
-        # Before the spellings with a day: "March 2024" is not the 20th of March.
+        # These precede the spellings with a day: "March 2024" is not the 20th of March.
         yield from _alone(_MONTH_YEAR, "month", text, window)
     for pattern, month_at, day_at in ((_MONTH_THEN_DAY, 1, 2), (_DAY_THEN_MONTH, 2, 1)):
         for found in pattern.finditer(text, *window):

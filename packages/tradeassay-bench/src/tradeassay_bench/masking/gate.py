@@ -1,7 +1,7 @@
-"""The gate: masks everything sent to an agent and unmasks everything it sends back.
+"""The gate: mask all data sent to an agent, and unmask all data received from it.
 
 In JSON, fields with identifiers or days are recognised by their names. All other texts are
-scrubbed. Events, accounts and orders have rules of their own. An agent's orders are mapped to real
+scrubbed. Events, accounts and orders have separate rules. An agent's orders are mapped to real
 instruments.
 """
 
@@ -35,17 +35,20 @@ Json: TypeAlias = (
 """A JSON value. Tuples count as arrays."""
 
 NAMED_FIELDS = frozenset(LISTS["named_fields"])
-"""Fields that hold only symbols, in lower case. An agent's value for them must be an asset."""
+"""Fields that contain only symbols, in lower case. An agent's value for them must be an asset."""
 ASSET_FIELDS = NAMED_FIELDS | frozenset(LISTS["asset_fields"])
 """Fields whose texts may be symbols."""
 KEYED_FIELDS = ASSET_FIELDS | frozenset(LISTS["keyed_fields"])
-"""Fields that hold an object whose keys may be symbols."""
+"""Fields that contain an object whose keys may be symbols."""
 DAY_FIELDS = frozenset(LISTS["day_fields"])
-"""Fields whose texts are days or instants, and whose whole numbers above 10^17 are instants in
-nanoseconds."""
+"""Fields whose texts are days or instants.
+
+Their whole numbers above 10^17 are instants in nanoseconds.
+"""
 _FIELD_NAMES = KEYED_FIELDS | DAY_FIELDS
 ANY_STEP = 1e-6
-"""Lot, step and tick shown when shares are rescaled. The real ones would reveal the factor."""
+"""The displayed lot, step and tick if shares are rescaled. The real ones would reveal the factor.
+"""
 
 
 _replace = msgspec.structs.replace
@@ -54,9 +57,9 @@ _QUANTITIES = frozenset(("quantity", "asked", "filled"))
 """Fields of events that are prices and numbers of shares."""
 
 NO_NAME = "[name]"
-"""Written in place of a real name that an agent used although names are hidden."""
+"""Replaces a real name that an agent used although names are hidden."""
 NO_DATE = "[date]"
-"""Written in place of a date that is not in the episode or its history, or that an agent used."""
+"""Replaces a date outside the episode and its history, and a date that an agent used."""
 _ALIAS = re.compile(r"(?<![A-Za-z0-9])asset_\d{4,6}(?![0-9])")
 _LABEL = re.compile(r"(?<![A-Za-z0-9])day_[+-]\d{1,6}(?![0-9])")
 _SHORT = 64
@@ -66,9 +69,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Gate:
     """One mask at one moment, created by ``Mask.gate``.
 
-    Without a mask (``bright``) everything passes unchanged. The gate only knows names that have
-    come into view so far. A name listed later is unknown to it, so nothing that an agent is shown
-    depends on the future.
+    Without a mask (``bright``) all data is unchanged. The gate contains only names that are visible
+    so far. A name with a later listing is unknown to it, so the agent's data never depends on the
+    future.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Gate:
         """Return a text or a JSON value as the agent may see it.
 
         A text is scrubbed. In a JSON value, symbols and days are replaced field by field and all
-        other texts are scrubbed. Numbers stay. Masking a masked value changes nothing.
+        other texts are scrubbed. Numbers are unchanged. Masking a masked value changes nothing.
         """
         if self._open:
             return value
@@ -108,10 +111,10 @@ class Gate:
     def incoming(self, value: Value) -> Value:
         """Return an agent's text or JSON value in real terms.
 
-        Real names and dates that the agent wrote itself become ``[name]`` and ``[date]`` first. If
-        they were repeated to the agent later, they would be masked, which would reveal the alias.
-        Raises :class:`UnknownAlias` if a field for assets or days holds anything but an alias. In
-        other texts unknown aliases stay.
+        Real names and dates in the agent's own text become ``[name]`` and ``[date]`` first. If they
+        were later repeated to the agent, they would be masked, which would reveal the alias. Raises
+        :class:`UnknownAlias` if a field for assets or days contains anything but an alias. In other
+        texts unknown aliases are unchanged.
         """
         if self._open:
             return value
@@ -147,7 +150,7 @@ class Gate:
         )
 
     def reply(self, reply: ModelReply) -> ModelReply:
-        """Return a model's answer in real terms. Unknown aliases stay."""
+        """Return a model's answer in real terms. Unknown aliases are unchanged."""
         if self._open:
             return reply
         calls = tuple(
@@ -156,7 +159,7 @@ class Gate:
         return _replace(reply, text=self._text_in(reply.text), calls=calls)
 
     def alias(self, symbol: str) -> str:
-        """Return the alias of a real symbol, or ``[name]`` if it never came into view."""
+        """Return the alias of a real symbol, or ``[name]`` if the symbol was never visible."""
         if not self.config.hides_stocks:
             return symbol
         return self._aliases.get(symbol) or (symbol if self._aliases.find(symbol) else NO_NAME)
@@ -166,7 +169,7 @@ class Gate:
         return self._aliases.symbol(alias) if self.config.hides_stocks else alias
 
     def day(self, iso: str) -> str:
-        """Return the label of a real ISO day (``day_+12``), or the day itself if days are shown."""
+        """Return the label of a real ISO day (``day_+12``), or the day itself if dates are visible."""
         if not self.config.hides_dates or _LABEL.fullmatch(iso):
             return iso
         return self._days.label((datetime.fromisoformat(iso).replace(tzinfo=UTC) - _EPOCH).days)
@@ -178,21 +181,21 @@ class Gate:
         return (_EPOCH + timedelta(days=self._days.read(label))).strftime("%Y-%m-%d")
 
     def instant(self, at: int) -> str:
-        """Return a real instant as shown: its day, and its time of day if the config keeps it."""
+        """Return the label of a real instant: its day, and its time of day if the config allows it."""
         if self.config.hides_dates:
             return self._days.instant_label(at, time_of_day=self.config.time_of_day)
         moment = _EPOCH + timedelta(microseconds=at // 1000)
         return moment.strftime("%Y-%m-%d %H:%M" if self.config.time_of_day else "%Y-%m-%d")
 
     def knows(self, symbol: str) -> bool:
-        """Return whether a real symbol may be shown, as its alias if names are hidden."""
+        """Return whether a real symbol may be displayed, as its alias if names are hidden."""
         return not self.config.hides_stocks or symbol in self._aliases
 
     def text(self, text: str, depth: Depth = "plain", *, also: Sequence[str] = ()) -> str:
         """Return a text without names and dates.
 
-        ``depth="thorough"`` also removes weekdays, and years and months that stand alone. ``also``
-        holds symbols that the text is about. Those not listed yet become ``[name]``.
+        ``depth="thorough"`` also removes weekdays, and years and months without a day. ``also``
+        contains the symbols in the text. Symbols that are not listed yet become ``[name]``.
         """
         if self._open:
             return text
@@ -202,7 +205,7 @@ class Gate:
         return self._scrubber.scrub(text, self._shown, depth)
 
     def event(self, event: Event) -> Event:
-        """Return an event as shown: alias, masked detail, rescaled quantities and prices."""
+        """Return a masked event: alias, masked detail, rescaled quantities and prices."""
         symbol = getattr(event, "symbol", None)
         if isinstance(event, Marked) and not self._open:
             marks = {
@@ -237,8 +240,8 @@ class Gate:
     def real_order(self, order: Order) -> Order:
         """Return an agent's order on the real instrument.
 
-        If shares are rescaled, a number of shares is converted back and rounded to the next lot
-        towards zero, because an agent cannot know the real lots. Raises :class:`UnknownAlias`.
+        If shares are rescaled, a number of shares is converted back and rounded down to a whole
+        lot, because an agent cannot know the real lots. Raises :class:`UnknownAlias`.
         """
         if self._open:
             return order

@@ -1,7 +1,7 @@
-"""Searches texts for names and dates that a mask should have hidden.
+"""Search texts for names and dates that a mask should have hidden.
 
-It shares no search code with the mask: it lists all spellings of the truth and looks for them. It
-is used by tests of everything that is sent to an agent, and by audits of recorded dialogues.
+The module shares no search code with the mask. It lists all spellings of the truth and searches for
+them. Tests of the data sent to agents and audits of recorded dialogues use it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EPOCH = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A real name or date in a text, and the words around it."""
+    """A real name or date in a text, with the surrounding words."""
 
     kind: Kind
     truth: str
@@ -62,15 +62,15 @@ class Truth:
     def of(
         cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30
     ) -> Truth:
-        """Return the names and days that a mask has to hide at the moment of a true view.
+        """Return the names and days that a mask must hide at the moment of a true view.
 
-        Days are all calendar days from ``history`` sessions before the present to ``ahead`` days
-        after it.
+        The days are all calendar days from ``history`` sessions before the present to ``ahead``
+        days after it.
         """
         found: dict[str, tuple[str, ...]] = {}
         if config.hides_stocks:
             instruments = [view.instrument(symbol) for symbol in view.symbols]
-            # The name of a fund is that of its index, which may be shown.
+            # A fund has the name of its index, which may be displayed.
             named = [
                 item
                 for item in instruments
@@ -81,7 +81,7 @@ class Truth:
             found["chinese"] = tuple(
                 dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments))
             )
-            # Names from our own tables, because a text may use names that the data set lacks.
+            # Names from our tables, because a text may use names that the data set lacks.
             found["spellings"] = tuple(
                 chain.from_iterable(known_names(item) for item in instruments)
             )
@@ -133,7 +133,7 @@ class _Scanner:
                     .replace("\\n", "  ")
                     .replace("\\t", "  ")
                 )
-            except (ValueError, RecursionError):  # no JSON, or nested too deeply
+            except (ValueError, RecursionError):  # not JSON, or nested too deeply
                 text = re.sub(r"\\[nrt]", "  ", text)
         if not text.isascii():
             text = unicodedata.normalize("NFKC", text).translate(FOLD)
@@ -214,7 +214,7 @@ def _name_forms(names: Iterable[str]) -> Iterator[str]:
 
 
 def _spelling_forms(spellings: Iterable[str]) -> Iterator[str]:
-    """Yield variants of spellings: in capitals, and with other apostrophes and hyphens."""
+    """Yield variants of spellings: in capitals, and with different apostrophes and hyphens."""
     for spelling in spellings:
         for form in {
             spelling,

@@ -1,10 +1,10 @@
-"""The spellings of symbols and company names, and the search for them in a text.
+"""List the spellings of symbols and company names, and search for them in a text.
 
 The time of a search does not depend on the number of names. Ordinary words that are also tickers or
 parts of company names must not be removed from prose. A ticker among :data:`ORDINARY` is replaced
 in fields for identifiers, and in prose only if it is written as a ticker (``$D``, ``NYSE: D``,
-``(D)``, ``"D"``). A word among :data:`GENERIC` or :data:`ORDINARY` does not identify a company by
-itself. The company's whole name does.
+``(D)``, ``"D"``). A word among :data:`GENERIC` or :data:`ORDINARY` does not identify a company on
+its own. The company's whole name does.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class _Folding(dict[int, int]):
 
 
 FOLD = _Folding({ord(pair[0]): ord(pair[1]) for pair in LISTS["same"]})
-"""Maps full-width, styled and accented letters to plain ones, hyphens and apostrophes to one form,
-and traditional Chinese to simplified.
+"""Maps full-width, styled and accented letters to plain letters.
 
-Every sign is replaced by exactly one sign, so positions in a folded text are those of the text.
+Hyphens and apostrophes get one form, and traditional Chinese becomes simplified. Every sign is
+replaced by exactly one sign, so positions in a folded text equal positions in the text.
 """
 
 _FENCE = re.compile(
@@ -83,7 +83,7 @@ _OPENING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 class JsonSpans:
     """The JSON parts of a text: fenced ``json`` blocks, or the whole text if it is JSON.
 
-    Invalid JSON does not count, because nobody would read its digits as numbers.
+    Invalid JSON does not count, because a reader would not interpret its digits as numbers.
     """
 
     def __init__(self, text: str) -> None:
@@ -97,7 +97,7 @@ class JsonSpans:
         self._starts = [start for start, _ in self._literals]
 
     def bare(self, at: int) -> bool:
-        """Return whether a position lies in JSON but not inside a JSON string."""
+        """Return whether a position is in JSON but not inside a JSON string."""
         if not any(start <= at < end for start, end in self._regions):
             return False
         before = bisect_right(self._starts, at) - 1
@@ -115,12 +115,14 @@ def _is_json(text: str) -> bool:
 # -- spellings ---------------------------------------------------------------------------------------------------
 
 WORD = re.compile(r"[A-Za-z0-9À-ɏ]+")
-"""A token: letters and digits. It excludes Chinese characters, because Chinese names are searched
-as a whole."""
+"""The pattern of a token: letters and digits.
+
+It excludes Chinese characters, because Chinese names are searched as a whole.
+"""
 CHINESE = re.compile(r"[㐀-鿿]")
 Case = Literal["any", "upper", "capital", "ticker"]
-"""The spelling in which a term counts: any case, capitals only, a capital first letter, or written
-as a ticker."""
+"""The spelling that a term requires: any case, capitals only, a capital first letter, or a ticker.
+"""
 _WIDE: dict[Case, int] = {"any": 3, "capital": 2, "upper": 1, "ticker": 0}
 _SIX = re.compile(r"(\d{6})(?:\.([A-Z]{2,4}))?")
 _CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])")
@@ -136,7 +138,7 @@ _NO_WORDS = frozenset("tesla exxon aflac cigna cisco merck citi ebay hulu".split
 
 
 class Term(NamedTuple):
-    """A sequence of tokens (lower case) that stands for a symbol."""
+    """A sequence of tokens (lower case) that denotes a symbol."""
 
     tokens: tuple[str, ...]
     symbol: str
@@ -172,7 +174,7 @@ def symbol_terms(instrument: Instrument) -> Iterator[Term]:
     tokens = tokens_of(symbol)
     six = _SIX.fullmatch(symbol)
     if six is not None:
-        # With a market before or after it ("sh.600519") a code is found by the code itself.
+        # A code with a market before or after it ("sh.600519") is found by its digits.
         yield from (Term((market + six[1],), symbol, "any") for market in ("", "sh", "sz", "bj"))
         return
     bases = [(symbol, tokens)] if tokens else []
@@ -188,11 +190,11 @@ def symbol_terms(instrument: Instrument) -> Iterator[Term]:
 
 
 def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
-    """Yield the terms of company names: the whole name, without legal form, and telling words.
+    """Yield the terms of company names: the whole name, without legal form, and identifying words.
 
-    A telling word is neither generic nor ordinary and occurs in the names of at most three
-    instruments (two share classes have one name). It stands for the first of them. For a fund only
-    the whole name counts, because parts of it are the name of an index.
+    An identifying word is neither generic nor ordinary and occurs in the names of at most three
+    instruments (two share classes have one name). It denotes the first of them. For a fund only the
+    whole name counts, because parts of it are the name of an index.
     """
     named = [item for item in instruments if item.name and item.name != item.symbol]
     yield from (
@@ -221,9 +223,9 @@ def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
 
 
 def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
-    """Yield the spellings in our own tables for companies of the markets in the data.
+    """Yield the spellings in our tables for companies of the markets in the data.
 
-    The tables cover US and Chinese stocks. Companies that are not in the data are hidden too,
+    The tables cover US and Chinese stocks. Companies that are not in the data are also hidden,
     because their names would reveal the market and the year.
     """
     if any(map(is_cn, instruments)):
@@ -231,7 +233,7 @@ def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
         for code, spellings in cn_names().items():
             for spelling in filter(str.isascii, spellings):
                 tokens, symbol = tokens_of(spelling), codes.get(code, code)
-                # Pinyin and acronyms are no English words.
+                # Pinyin and acronyms are not English words.
                 yield from (
                     [Term(tokens, symbol, "any")]
                     if len(tokens) == 1
@@ -274,15 +276,15 @@ def _spelled(tokens: tuple[str, ...], symbol: str, spelling: str) -> Iterator[Te
 def chinese_terms(instruments: Sequence[Instrument]) -> Iterator[tuple[str, str]]:
     """Yield (Chinese spelling, symbol).
 
-    Spellings are the whole name, the name without its legal form, and also without its place.
+    Spellings are the whole name, the name without its legal form, and this form without its place.
     """
     listed = {item.symbol[:6]: item for item in instruments if is_cn(item)}
     unlisted = {
         code: spelled for code, spelled in cn_names().items() if listed and code not in listed
     }
-    if any(map(is_us, instruments)):  # American companies have Chinese names too
+    if any(map(is_us, instruments)):  # American companies also have Chinese names
         unlisted |= us_names()
-    # Companies that are not in the data are hidden too.
+    # Companies that are not in the data are also hidden.
     for code, spellings in unlisted.items():
         yield from ((spelling, code) for spelling in spellings if not spelling.isascii())
     for item in instruments:
@@ -301,9 +303,9 @@ def chinese_terms(instruments: Sequence[Instrument]) -> Iterator[tuple[str, str]
 # -- the search --------------------------------------------------------------------------------------------------
 
 _SHORTEST_JOINED = 8
-"""A name of several words is also searched without blanks if it then has this many letters."""
+"""The minimum number of letters for a search of a name without its blanks."""
 _SHORTEST_GLUED = 5
-"""A name of at least this length is also searched at the start of a longer word: AppleTV."""
+"""The minimum length for a search of a name at the start of a longer word: AppleTV."""
 _TAG = re.compile(r"[#@][A-Za-z][A-Za-z0-9_]{2,}")
 _TAG_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BETWEEN = re.compile(r"[ \t·・.*_\-]")
@@ -341,7 +343,7 @@ _PAIRS = {
 
 
 class Hit(NamedTuple):
-    """A place in a text that names a symbol."""
+    """A place in a text with a name of a symbol."""
 
     start: int
     end: int
@@ -349,7 +351,7 @@ class Hit(NamedTuple):
 
 
 class Lexicon:
-    """Every spelling of every instrument that has come into view."""
+    """Every spelling of every instrument that is visible so far."""
 
     def __init__(self, instruments: Sequence[Instrument]) -> None:
         terms: dict[tuple[str, ...], Term] = {}
@@ -371,7 +373,8 @@ class Lexicon:
             if held is None or (held.symbol == term.symbol and _WIDE[term.case] > _WIDE[held.case]):
                 terms[term.tokens] = term
         for name in _EXCHANGES:
-            # An exchange gets no alias: "(NASDAQ: X)" with an alias in it would reveal a company's.
+            # An exchange gets no alias: "(NASDAQ: X)" with an alias in it would reveal the alias of
+            # a company.
             if (held := terms.get((name,))) is not None and tokens_of(held.symbol) != (name,):
                 terms[name,] = held._replace(symbol=name.upper())
         self._glued: dict[str, str] = {}
@@ -398,7 +401,7 @@ class Lexicon:
     def find(
         self, text: str, low: str, words: Set[str], is_number: Callable[[int], bool]
     ) -> list[Hit]:
-        """Return the places that name an instrument, left to right and without overlap.
+        """Return the names of instruments in a text, left to right and without overlap.
 
         ``low`` is the text in lower case, letter by letter. ``words`` are its tokens. Only tokens
         that begin a name are looked up, so that a text without names costs almost nothing.
@@ -459,7 +462,7 @@ class Lexicon:
                 if address or _is_meant(term, text, (at, end, stop), is_number):  # apple.com
                     start = at
                     if stop - at == 6 and low[at:stop].isdigit():
-                        # The market written before or after a six-digit code goes with it.
+                        # The market before or after a six-digit code belongs to it.
                         before = _MARKET_BEFORE.search(low, max(0, at - 6), at)
                         behind = _MARKET_BEHIND.match(low, stop)
                         start, stop = (
@@ -480,9 +483,9 @@ class Lexicon:
                         yield Hit(at, at + len(word), symbol)
 
     def _links(self, text: str, low: str) -> Iterator[Hit]:
-        """Yield links that name a company.
+        """Yield links that contain a company name.
 
-        Case is ignored, because links repeat headlines in small letters.
+        Case is ignored, because links repeat headlines in lower case.
         """
         for match in _LINK.finditer(text):
             for word in WORD.finditer(low, *match.span()):
@@ -526,7 +529,7 @@ def _whole_words(low: str, word: str) -> Iterator[int]:
 
 
 def _end_of(low: str, at: int, tokens: tuple[str, ...]) -> int | None:
-    """Return the end of a name whose first token ends at ``at``, or None if other words follow."""
+    """Return the end of a name whose first token ends at ``at``, or None if the next words differ."""
     for token in tokens[1:]:
         gap = _GAP.match(low, at)
         if gap is None or not low.startswith(token, gap.end()):
@@ -540,16 +543,16 @@ def _end_of(low: str, at: int, tokens: tuple[str, ...]) -> int | None:
 def _is_meant(
     term: Term, text: str, place: tuple[int, int, int], is_number: Callable[[int], bool]
 ) -> bool:
-    """Return whether the words at a place are meant as the term.
+    """Return whether the words at a place mean the term.
 
-    ``place`` holds the start, the end of the first word, and the end.
+    ``place`` contains the start, the end of the first word, and the end.
     """
     start, stop, end = place
     word = text[start:stop]
     if term.case == "any":
         if not word.isdigit() or len(term.tokens) > 1:
             return True
-        # Digits that are part of a decimal, a price, a percentage or a JSON number are a figure.
+        # Digits in a decimal, a price, a percentage or a JSON number are not a code.
         before, after = text[max(0, start - 2) : start], text[end : end + 2]
         decimal = (before[-1:] == "." and before[:1].isdigit()) or (
             after[:1] == "." and after[1:].isdigit()
@@ -596,9 +599,9 @@ class _Read(NamedTuple):
 class Scrubber:
     """Removes names and dates from free text, for one mask at one moment.
 
-    ``lexicon`` is None if names are shown, ``dates`` is False if dates are shown. ``years`` are the
-    years that are replaced when they stand alone (with ``bare``, and in thorough scrubbing).
-    ``today`` (days since 1970-01-01) gives dates without a year their year.
+    ``lexicon`` is None if names are displayed. ``dates`` is False if dates are displayed. ``years``
+    are the years that are replaced without a day or month (with ``bare``, and in thorough
+    scrubbing). ``today`` (days since 1970-01-01) determines the year of dates without a year.
     """
 
     def __init__(
@@ -617,12 +620,12 @@ class Scrubber:
             text = unicodedata.normalize("NFC", _UNSEEN.sub("", text))
         if "\\" in text:
             # A letter written as its code would hide a name from the search. A line break written
-            # as backslash and n would join the word after it.
+            # as backslash and n would be joined to the next word.
             text = _ESCAPED.sub(_letter, text)
         read = _read(text)
         hits = self._named(read)
         if "&" in text and self._lexicon is not None:
-            # HTML entities (AT&amp;T) stay unless they hide a name.
+            # HTML entities (AT&amp;T) are unchanged unless they hide a name.
             opened = _ENTITIES.sub(lambda found: unescape(found[0]), text)
             other = _read(opened)
             more = self._named(other)
@@ -661,7 +664,7 @@ def _read(text: str) -> _Read:
 def lowered(text: str) -> str:
     """Return a text in lower case with all letters at their positions.
 
-    The few letters with a longer lower case stay as they are.
+    The few letters with a longer lower case are unchanged.
     """
     low = text.lower()
     if len(low) == len(text):

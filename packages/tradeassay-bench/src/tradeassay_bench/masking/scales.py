@@ -1,9 +1,10 @@
-"""Hardening: other levels of price and volume, fixed for an episode, that do not identify a name.
+"""Harden a mask: new levels of price and volume, fixed for an episode, that identify no name.
 
 Scaling prices alone hides nothing. True prices are multiples of a cent, and a search over scales
-finds the one that makes all shown prices such multiples. A shown price is therefore scaled, blurred
-by noise that is wider than the true step of all but the cheapest stocks, and rounded to cents
-(:class:`Ticks`). The *shape* of returns stays, slightly blurred. No rebasing can hide it.
+finds the scale for which all displayed prices are such multiples. A price is therefore scaled,
+blurred by noise that is wider than the true step of all but the cheapest stocks, and rounded to
+cents (:class:`Ticks`). The *shape* of returns is preserved with slight blur. No rebasing can hide
+it.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ SHARE_COUNTS = frozenset({"shares_outstanding", "free_float_shares"})
 
 
 class Scales:
-    """Factors per column of the true view.
+    """The factors of the columns of the true view.
 
-    Columns are never reordered there, so a factor never changes.
+    Columns of the true view are never reordered, so a factor never changes.
 
-    With rebased prices, the last close before the episode (for a later listing: its first opening
-    price) is shown as a price drawn between 20 and 200. Prices are multiplied by the factor,
-    quantities are divided by it, and values stay. Volume and turnover get a factor too: the shown
-    turnover before the episode is drawn from one range for all names. A later listing gets a factor
-    between 1/8 and 8.
+    With rebased prices, the last close before the episode is displayed as a price drawn between 20
+    and 200. For a later listing, the first opening price is used. Prices are multiplied by the
+    factor, quantities are divided by it, and values are unchanged. Volume and turnover also get a
+    factor: the displayed turnover before the episode is drawn from one range for all names. A later
+    listing gets a factor between 1/8 and 8.
     """
 
     def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
@@ -55,7 +56,7 @@ class Scales:
         self._levels: dict[str, float] = {}
         self._looked: tuple[int, int, bytes, bool] | None = None
         self.usual: Floats | None = None
-        """Mean logarithm of every column's turnover before the episode, or None if volumes stay."""
+        """Mean logarithm of every column's turnover before the episode; None without scaling."""
         if self.rebases:
             closes = start.bars("close", _LOOKBACK, adjust="none")
             self._price = np.full(closes.shape[1], np.nan)
@@ -67,7 +68,7 @@ class Scales:
                     self._target(last.size)[columns] / closes[last[columns], columns]
                 )
         if self._rescale:
-            # The shown recent turnover of every name is drawn from the same range.
+            # The displayed recent turnover of every name is drawn from the same range.
             amounts = start.bars("amount", _RECENT)
             known = (
                 np.isfinite(amounts).any(axis=0)
@@ -90,14 +91,14 @@ class Scales:
     def prices(self, view: MarketView, count: int) -> Floats | None:
         """Return the price factors of the first ``count`` columns, NaN before a first price.
 
-        None = all 1.
+        Returns None if all factors are 1.
         """
         if not self.rebases:
             return None
         if count > self._price.size:
             self._price = np.concatenate([self._price, np.full(count - self._price.size, np.nan)])
         # If one session closes when the next opens, one instant has several moments. The known data
-        # tells them apart.
+        # distinguishes them.
         moment = (view.clock, count, view.sessions(1).tobytes(), view.opens() is None)
         if self._looked != moment:
             self._looked = moment
@@ -115,13 +116,19 @@ class Scales:
         return self._price[:count]
 
     def price(self, view: MarketView, symbol: str) -> float:
-        """Return a symbol's price factor (1 when nothing is rebased or it has no price yet)."""
+        """Return a symbol's price factor.
+
+        It is 1 if prices are not rebased or the symbol has no price yet.
+        """
         factors = self.prices(view, len(view.symbols))
         factor = 1.0 if factors is None else float(factors[view.column(symbol)])
         return 1.0 if np.isnan(factor) else factor
 
     def volumes(self, count: int) -> Floats | None:
-        """Return the factor of volume and turnover of the first ``count`` columns. None = all 1."""
+        """Return the factors of volume and turnover of the first ``count`` columns.
+
+        Returns None if all factors are 1.
+        """
         if not self._rescale:
             return None
         while self._volume.size < count:
@@ -132,7 +139,7 @@ class Scales:
         return self._volume[:count]
 
     def of_field(self, field: Field, view: MarketView, count: int) -> Floats | None:
-        """Return the factors of a field for the first ``count`` columns. None = all 1."""
+        """Return the factors of a field for the first ``count`` columns; None if all are 1."""
         volumes = self.volumes(count)
         if field == "amount":
             return volumes
@@ -176,10 +183,12 @@ class Scales:
 
 
 TICK = 0.01
-"""The price step that is shown."""
+"""The displayed price step."""
 BLUR = 0.003
-"""Half the width of the noise of prices, as a fraction. It exceeds one true step of any stock above
-3.33."""
+"""Half the width of the noise of prices, as a fraction.
+
+It exceeds one true step of any stock above 3.33.
+"""
 VOLUME_BLUR = 0.2
 """Half the width of the noise of volumes and amounts."""
 FIGURES = 3
@@ -187,11 +196,11 @@ FIGURES = 3
 
 
 class Ticks:
-    """The noise and the market-wide activity for the shown bars of one episode.
+    """The noise and the market-wide activity for the displayed bars of one episode.
 
     The noise of a day is always the same. With ``usual`` (see :attr:`Scales.usual`) the common part
-    is removed from volumes. Half days, expiries and busy months show in every name's volume at
-    once, so their sequence would identify the calendar.
+    is removed from volumes. Half days, expiries and busy months affect every name's volume, so
+    their sequence would identify the calendar.
     """
 
     def __init__(self, key: bytes, usual: Floats | None) -> None:
@@ -201,7 +210,10 @@ class Ticks:
         self._busy: dict[str, float] = {}
 
     def busy(self, view: MarketView, days: Sequence[str]) -> Floats:
-        """Return the activity of some days: turnover of all names relative to their usual level."""
+        """Return the market's activity on some days.
+
+        Activity is the turnover of all names relative to its usual level.
+        """
         if self._usual is not None and not all(day in self._busy for day in days):
             amounts = view.bars("amount", len(days))[:, : self._usual.size]
             for day, row in zip(days, amounts, strict=True):
@@ -221,8 +233,8 @@ class Ticks:
             if known is None or len(known) < count:
                 seed = hashlib.blake2b(day.encode(), key=self._key, digest_size=16).digest()
                 drawn = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "big")))
-                # Names come in rows, so that a later listing does not change the noise of earlier
-                # ones.
+                # Names are in rows, so that a later listing does not change the noise of earlier
+                # listings.
                 known = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
                 self._noise[day] = known
             rows[row] = known[:count, place]
@@ -230,7 +242,7 @@ class Ticks:
 
 
 class ShownBars:
-    """A true view's bars as a hardened mask shows them, in the true order of columns."""
+    """The bars of a true view as displayed under a hardened mask, in the true order of columns."""
 
     def __init__(self, view: MarketView, scales: Scales, ticks: Ticks) -> None:
         self._view, self._ticks = view, ticks
@@ -251,9 +263,9 @@ class ShownBars:
         return tuple(np.datetime_as_string(self._view.sessions(lookback), unit="D").tolist())
 
     def bars(self, field: Field, lookback: int) -> Floats:
-        """Return a field as shown, shape (sessions, columns).
+        """Return a field as displayed, shape (sessions, columns).
 
-        The high is the highest shown price of its bar.
+        The high is the highest displayed price of its bar.
         """
         key = (field, lookback)
         if key not in self._known:
@@ -281,7 +293,7 @@ class ShownBars:
         return levels * (1.0 + BLUR * self._ticks.noise(days, 1, "close")[:, 0])
 
     def _price(self, field: Field, lookback: int, days: Sequence[str]) -> Floats:
-        """Return scaled prices, shape (days, columns), blurred and rounded to the shown step."""
+        """Return scaled prices, shape (days, columns), blurred and rounded to the displayed step."""
         scaled = self._view.bars(field, lookback) * self.levels
         blurred = scaled * (1.0 + BLUR * self._ticks.noise(days, scaled.shape[1], field))
         return np.maximum(TICK, np.round(np.rint(blurred / TICK) * TICK, 2))

@@ -1,4 +1,4 @@
-"""The mask of one episode, and a market view under it."""
+"""Create the mask of one episode, and market views under it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _replace = msgspec.structs.replace
 
 
 class Columns(NamedTuple):
-    """The columns as shown: their symbols, positions and true columns.
+    """The displayed columns: their symbols, positions and true columns.
 
-    ``order`` is None if the true order is shown.
+    ``order`` is None if the true order is displayed.
     """
 
     symbols: tuple[str, ...]
@@ -50,13 +50,12 @@ class Columns(NamedTuple):
 
 
 class MaskedView:
-    """A masked :class:`~tradeassay_bench.core.view.MarketView` over a true view, created by
-    ``Mask.view``.
+    """A masked :class:`~tradeassay_bench.core.view.MarketView` over a true view.
 
-    If names are hidden, symbols are aliases and the columns have another order, because the true
-    order is alphabetic. If dates are hidden, dates and instants are moved to days after a fixed
-    anchor, and texts such as an ex-date are labels (``day_-3``). Prices and volumes are the true
-    ones unless the mask rescales them. Errors are those of the true view, masked.
+    ``Mask.view`` creates it. If names are hidden, symbols are aliases and the columns are
+    reordered, because the true order is alphabetic. If dates are hidden, dates and instants are
+    moved to days after a fixed anchor, and texts such as an ex-date are labels (``day_-3``). Prices
+    and volumes are true unless the mask rescales them. Errors of the true view are masked.
     """
 
     __slots__ = ("_days", "_gate", "_order", "_place", "_salt", "_scales", "_view", "symbols")
@@ -181,8 +180,8 @@ class MaskedView:
     ) -> tuple[NewsItem, ...]:
         """Return masked items published in (since, clock], newest first.
 
-        The address is left out and the id replaced, because both may contain a name or a date.
-        Symbols that are not listed yet are left out of ``symbols``.
+        The address is omitted and the id is replaced, because both may contain a name or a date.
+        ``symbols`` omits symbols that are not listed yet.
         """
         wanted = None if symbols is None else tuple(map(self._gate.symbol, symbols))
         gate, thorough = self._gate, self._gate.config.scrub_news
@@ -258,12 +257,12 @@ def _frozen(values: Array) -> Array:
 
 
 class Mask:
-    """Hides names and dates of one episode.
+    """Hides the names and dates of one episode.
 
-    ``first`` and ``last`` are its ISO days, as in a market's config. Everything random is drawn
-    from the generator at once, in a fixed order. Equal generators therefore give equal masks, and a
-    resumed episode continues under the same mask. Raises :class:`~tradeassay.core.errors.UserError`
-    if the snapshot has no session in the window.
+    ``first`` and ``last`` are the ISO days of the episode, as in a market's config. All random
+    numbers are drawn from the generator at the start, in a fixed order. Equal generators therefore
+    give equal masks, and a resumed episode continues under the same mask. Raises
+    :class:`~tradeassay.core.errors.UserError` if the snapshot has no session in the window.
     """
 
     def __init__(
@@ -294,7 +293,7 @@ class Mask:
         count = len(names)
         if count not in self._columns:
             order: Ints | None = None
-            if self.config.hides_stocks:  # names listed after the start follow
+            if self.config.hides_stocks:  # names with a later listing follow
                 first = self._first_columns
                 order = np.concatenate([first[first < count], np.arange(first.size, count)])
                 names = tuple(gate.alias(names[column]) for column in order.tolist())
@@ -304,7 +303,7 @@ class Mask:
         return MaskedView(view, gate, self.days, self.scales, self._columns[count], self._salt)
 
     def shown(self, view: MarketView) -> ShownBars | None:
-        """Return a true view's bars as a hardened mask shows them, or None without hardening."""
+        """Return the bars of a true view under a hardened mask, or None without hardening."""
         return None if self.ticks is None else ShownBars(view, self.scales, self.ticks)
 
     def gate(self, view: MarketView) -> Gate:
@@ -324,7 +323,7 @@ class Mask:
 
 
 _lexicon_of = lru_cache(maxsize=8)(Lexicon)
-"""Returns the lexicon of some instruments. The episodes of a grid share it."""
+"""Returns the lexicon of some instruments. The episodes of a grid share the lexicon."""
 
 
 def nameless(view: MarketView) -> tuple[str, ...]:
@@ -339,9 +338,9 @@ def nameless(view: MarketView) -> tuple[str, ...]:
 
 
 def refuse_nameless(view: MarketView) -> None:
-    """Raise :class:`UserError` for data with news but without company names.
+    """Check that data with news has company names.
 
-    The news would show names that cannot be masked.
+    Raises :class:`UserError` otherwise, because the news would contain names that cannot be masked.
     """
     unnamed = nameless(view)
     if unnamed:

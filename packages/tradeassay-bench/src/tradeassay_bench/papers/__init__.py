@@ -1,8 +1,8 @@
-"""The tables and figures of the papers, filled with results of recorded runs, in the papers' order.
+"""Fill the papers' tables and figures with results of recorded runs, in the papers' order.
 
-Everything is computed from journals, scores and the hashed data. No model is asked. A cell is a
+Everything is computed from journals, scores and the hashed data. No model is queried. A cell is a
 number with its interval, or the reason why there is none. An exhibit that the runs cannot fill, for
-example because they have a single mask, has a reason in its place.
+example because they have a single mask, is replaced by a reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def paper_page(
     if len(papers) != 1:
         names = ", ".join(sorted(papers)) or "none"
         raise UserError(
-            f"expected runs of one paper, got runs of {names}", hint="name runs of one benchmark"
+            f"expected runs of one paper, got runs of {names}", hint="give runs of one benchmark"
         )
     paper = papers.pop()
     if paper == "ktdfin":
@@ -47,7 +47,7 @@ def paper_page(
 
 
 def papers_of(run: Run | CodeRun) -> tuple[str, ...]:
-    """Return the papers whose benchmarks a run has played."""
+    """Return the papers whose benchmarks a run contains."""
     if isinstance(run, CodeRun):
         if run.benchmark.startswith(("quantcode-", "systrade-")):
             return (run.benchmark.partition("-")[0],)

@@ -1,6 +1,6 @@
-"""The Agent Market Arena paper: its tables and figures, filled from settled seasons.
+"""Fill the tables and figures of the Agent Market Arena paper from settled seasons.
 
-A season comes as a :class:`SeasonExport`, which the arena makes from its journal.
+The arena exports each season from its journal as a :class:`SeasonExport`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class EntryOnAsset(msgspec.Struct, frozen=True, kw_only=True):
     """The account of an entry on one asset.
 
     ``model`` is empty for a rule and for the baseline. ``unranked`` is the reason why a ranked
-    season has no rank for it. ``nav`` starts with 1 before the first session.
+    season has no rank for it. ``nav`` begins with 1 before the first session.
     """
 
     entry: str
@@ -49,7 +49,7 @@ class EntryOnAsset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """How an entry with a model traded: its first actions, shares of sessions, and style."""
+    """The trading style of an entry with a model: first actions, shares of sessions, and style."""
 
     architecture: str
     model: str
@@ -65,17 +65,17 @@ class EntryStyle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A result of the season beside a printed figure, and the reasons against comparing them."""
+    """A result of the season and a printed figure, with the reasons against comparing them."""
 
     reasons: tuple[str, ...]
 
 
 class SeasonExport(msgspec.Struct, frozen=True, kw_only=True):
-    """A settled season, as its journal gives it.
+    """A settled season, from its journal.
 
-    ``baseline`` is the entry that buys and holds. ``no_ranks`` says why nobody is ranked; it is
-    empty if entries are. ``scripted``: all models are scripted. ``position_closed``: positions were
-    closed after the warm-up.
+    ``baseline`` is the entry that buys and holds. ``no_ranks`` is the reason why there are no
+    ranks, or empty. ``scripted`` is true if all models are scripted. ``position_closed`` is true if
+    positions were closed after the warm-up.
     """
 
     id: str
@@ -108,7 +108,7 @@ def ama_page(seasons: Sequence[SeasonExport]) -> ex.PaperPage:
     """Return the paper's exhibits, filled from the given seasons.
 
     An entry of two seasons has two rows. Buy and hold is the same in all seasons with the same days
-    and has one.
+    and has one row.
     """
     once: dict[tuple[str, str, str], _Played] = {}
     for season in seasons:
@@ -133,7 +133,7 @@ def ama_page(seasons: Sequence[SeasonExport]) -> ex.PaperPage:
         "figure-2b": lambda: _ranges(asked, "model"),
         "timeline": lambda: unranked or _timeline(ranked),
         "styles": lambda: _styles(seasons),
-        "latency": lambda: ex.Filled(missing="a season keeps no times of answers"),
+        "latency": lambda: ex.Filled(missing="a season does not record times of answers"),
         "groups": lambda: ex.groups_exhibit(ex.group_table("Groups of models", columns, models)),
     }
     paper = published()
@@ -141,7 +141,10 @@ def ama_page(seasons: Sequence[SeasonExport]) -> ex.PaperPage:
 
 
 def ama_badges(seasons: Sequence[SeasonExport], replayed: Sequence[bool]) -> BadgeTexts:
-    """Return the badges of a page. ``replayed`` says of each season whether its answers were."""
+    """Return the badges of a page.
+
+    ``replayed`` states for each season whether its answers were replayed.
+    """
     badges: dict[tuple[str, str], None] = {}
     for season, from_recording in zip(seasons, replayed, strict=True):
         if season.data == "real":
@@ -161,8 +164,9 @@ def ama_badges(seasons: Sequence[SeasonExport], replayed: Sequence[bool]) -> Bad
 
 
 def _matrix(seasons: Sequence[SeasonExport], played: Sequence[_Played]) -> ex.Filled:
-    """Return cumulative returns of agents by asset, then all five measures per asset, then the
-    printed figures.
+    """Return cumulative returns by agent and asset, all five measures, and the printed figures.
+
+    The five measures have one table per asset.
     """
     tables = [_returns_by_asset(seasons, played)]
     for asset in dict.fromkeys(one.on.asset for one in played):
@@ -225,8 +229,9 @@ def _printed() -> Table:
 
 
 def _place(one: _Played) -> tuple[bool, float]:
-    """Return a sort key by return. Entries without a rank come last, and seasons without ranks keep
-    the order of their spec.
+    """Return a sort key by return.
+
+    Entries without a rank are last. Seasons without ranks keep the order of their spec.
     """
     if one.on.value is None or one.season.no_ranks:
         return one.on.unranked is not None, float("inf")
@@ -276,10 +281,9 @@ def _cumulative(measure: Measure) -> Cell:
 
 
 def _ranges(asked: Sequence[_Played], of: Literal["architecture", "model"]) -> ex.Filled:
-    """Return mean, lowest and highest return of every architecture over models, or of every model
-    over architectures.
+    """Return mean, lowest and highest return by architecture over models, or by model.
 
-    Entries without a rank are left out.
+    A model's figures are over architectures. Entries without a rank are left out.
     """
     other = "model" if of == "architecture" else "architecture"
     groups: dict[str, list[EntryOnAsset]] = {}
@@ -307,8 +311,9 @@ def _ranges(asked: Sequence[_Played], of: Literal["architecture", "model"]) -> e
 
 
 def _timeline(asked: Sequence[_Played]) -> ex.Filled:
-    """Return the decisions of the best entries of two architectures on one asset, with buy and
-    hold.
+    """Return the decisions of the best entries of two architectures on one asset.
+
+    Buy and hold is added.
     """
     chosen = _best_pair(sorted(_ranked(asked), key=lambda one: -(one.on.value or 0.0)))
     if chosen is None:
@@ -348,7 +353,7 @@ def _best_pair(known: Sequence[_Played]) -> tuple[_Played, _Played] | None:
 
 
 def _styles(seasons: Sequence[SeasonExport]) -> ex.Filled:
-    """Return how every model traded: its first action, shares of sessions, holding and style."""
+    """Return the trading style of every model: first action, shares of sessions, holding and style."""
     rows = []
     for season in seasons:
         for style in season.styles:

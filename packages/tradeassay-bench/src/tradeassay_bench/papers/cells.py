@@ -1,6 +1,6 @@
-"""Group the results of several runs by their setting, as a table's rows may come from several runs.
+"""Group the results of several runs by their setting, because a table may combine several runs.
 
-Each model's recorded answers are usually a run of their own, with its own secret. Results belong
+Each model's recorded answers are usually a separate run with a separate secret. Results belong
 together if their benchmark, dataset, window and settings are equal.
 """
 
@@ -25,7 +25,7 @@ from tradeassay_bench.runs import CodeRun, Run
 from tradeassay_bench.runs.score import AgentScores
 
 _IGNORED_SETTINGS = ("max_tokens", "timeout_s")
-"""Limits on the length of an answer. In one table each model may have its own."""
+"""Limits on the length of an answer. They may differ between the models of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,17 @@ class Line:
 
     @property
     def done(self) -> tuple[str, ...]:
-        """The keys of the episodes that have a result."""
+        """Return the keys of the episodes that have a result."""
         return tuple(
             key for key in self.scores.episodes if self.run.scores.episode(key).status == "done"
         )
 
     @property
     def unranked(self) -> str | None:
-        """The reason why the agent is not ranked; None if it is, or if it has no result at all."""
+        """Return the reason why the agent is not ranked.
+
+        Returns None if it is ranked or has no result.
+        """
         return self.scores.unranked if self.done else None
 
     def median(self, name: str) -> Measure:
@@ -84,12 +87,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> tuple[Line, ...]:
-        """The results of models."""
+        """Return the results of models."""
         return tuple(line for line in self.lines if line.model is not None)
 
     @property
     def trained(self) -> tuple[Line, ...]:
-        """The results of factor models."""
+        """Return the results of factor models."""
         trained = []
         for line in self.lines:
             episode = line.run.episode(line.scores.episodes[0])
@@ -99,7 +102,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The benchmark, the settings in which groups differ, and the window."""
+        """Return the benchmark, the settings in which groups differ, and the window."""
         parts = [self.benchmark.id]
         for key in ("mask", "mode", "inputs"):
             value = str(self.settings.get(key, "all"))
@@ -109,13 +112,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int | None:
-        """The number of names in the universe, or None if the benchmark does not limit it."""
+        """Return the number of names in the universe, or None if the benchmark does not limit it."""
         size = self.benchmark.market.universe.partition(":")[2]
         return int(size) if size.isdigit() else None
 
     @property
     def sample(self) -> tuple[Run, str] | None:
-        """A run and the key of an episode with a result, from which data and sessions can be read."""
+        """Return a run and the key of an episode with a result, as a source of data and sessions."""
         for line in self.lines:
             if line.done:
                 return line.run, line.done[0]
@@ -125,7 +128,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def groups_of(runs: Sequence[Run], protocol: str) -> tuple[Group, ...]:
     """Return the results of a protocol in some runs, grouped by setting.
 
-    A rule that occurs in several runs is taken once. A run of rules alone has no settings of a
+    A rule that occurs in several runs is included once. A run of rules alone has no settings of a
     conversation. Its rules join every group of the same benchmark, dataset and window.
     """
     groups: dict[tuple[object, ...], Group] = {}
@@ -162,7 +165,10 @@ def groups_of(runs: Sequence[Run], protocol: str) -> tuple[Group, ...]:
 
 
 def _with_rules_joined(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Add the rules of groups without settings to the groups of the same benchmark, data and window."""
+    """Add the rules of groups without settings to the matching groups.
+
+    Groups match if their benchmark, data and window are equal.
+    """
     rules = [group for group in groups if not group.settings]
     joined: list[Group] = []
     added: set[int] = set()
@@ -181,12 +187,12 @@ def _with_rules_joined(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _basis_of_rules(group: Group) -> tuple[str, str, str, str]:
-    """Return everything on which the account of a rule depends."""
+    """Return all properties that determine the account of a rule."""
     return (group.benchmark.id, group.benchmark.market.universe, group.dataset, group.window)
 
 
 class Attributed:
-    """The attributions of runs, computed on first use and only if they are wanted."""
+    """The attributions of runs, computed on first use and only if required."""
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
@@ -194,7 +200,7 @@ class Attributed:
         self.reason = "attribution was not asked for"
 
     def of(self, line: Line) -> AgentAttribution | None:
-        """Return an agent's attribution. If there is none, ``reason`` says why."""
+        """Return an agent's attribution. If there is none, ``reason`` states why."""
         if not self._wanted:
             return None
         folder = str(line.run.folder)
@@ -213,7 +219,7 @@ class Attributed:
 
 
 def latency(runs: Sequence[Run | CodeRun]) -> Filled:
-    """Return the answer times of every model, from the recordings of calls that were really made."""
+    """Return the answer times of every model, from the recordings of real calls."""
     times: dict[str, list[float | None]] = {}
     for run in runs:
         for path in sorted((run.folder / "models").glob("*.jsonl")):
@@ -226,7 +232,7 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
         known = [seconds for seconds in answers if seconds is not None]
         reason = "its recording has no times"
         if model.startswith("scripted/"):
-            reason = "a script answers at once"
+            reason = "a script answers immediately"
         slow = not_scored(reason)
         if known:
             slow = Measure(value=significant(float(np.percentile(known, 90))), n=len(known))
@@ -245,4 +251,4 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
         rows,
         note="with the middle half; waiting for a free connection and attempts that failed are left out",
     )
-    return Filled(tables=(latencies,)) if rows else Filled(missing="no model was asked")
+    return Filled(tables=(latencies,)) if rows else Filled(missing="no model was queried")

@@ -1,4 +1,4 @@
-"""KTD-Fin's tables and figures, from journals, scores and the hashed data."""
+"""Fill KTD-Fin's tables and figures from journals, scores and the hashed data."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def ktdfin_page(
 
 
 def _is(group: Group, **settings: str) -> bool:
-    """Return whether a group has some settings."""
+    """Return whether a group has the given settings."""
     return all(group.settings.get(key) == value for key, value in settings.items())
 
 
@@ -196,7 +196,7 @@ def _by_mask(groups: Sequence[Group]) -> Filled:
     pooled = _pool(groups)
     masks = [mask for mask in LEVELS if any(mask in by for by in pooled.values())]
     if len(masks) < 2:
-        return Filled(missing="needs two masks or more: --grid plays them")
+        return Filled(missing="needs two masks or more: --grid runs them")
     rows = []
     for (name, mode), by_mask in pooled.items():
         cells = []
@@ -221,13 +221,13 @@ def _bright_blinded(groups: Sequence[Group]) -> Filled:
             ]
             rows.append(row(f"{name}, {mask}", cells))
     if not rows:
-        return Filled(missing="needs open research both bright and blinded: --grid plays them")
+        return Filled(missing="needs open research both bright and blinded: --grid runs them")
     columns = ("", *(title for _, title, _ in _BEHAVIOUR))
     return Filled(tables=(table("Bright against blinded", columns, rows, note=_POOLED_NOTE),))
 
 
 def _index(group: Group) -> tuple[tuple[str, ...], Floats] | None:
-    """Return a group's sessions and the index levels behind its excess returns; None without them."""
+    """Return a group's sessions and the index levels of its excess returns; None without them."""
     if group.sample is None:
         return None
     series = group.sample[0].series(group.sample[1])
@@ -237,9 +237,9 @@ def _index(group: Group) -> tuple[tuple[str, ...], Floats] | None:
 
 
 def _accounts(groups: Sequence[Group]) -> Filled:
-    """Return the mean account of every model over its seeds, and the index, as returns since the start.
+    """Return the mean account of every model over its seeds, and the index.
 
-    Models that are not ranked come last.
+    Both are returns since the start. Models that are not ranked are last.
     """
     curves: list[Curves] = []
     for group in groups:
@@ -266,7 +266,7 @@ def _accounts(groups: Sequence[Group]) -> Filled:
 
 
 def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
-    """Return the panel with diagnostics and the rank by selection, the index, and the printed returns."""
+    """Return the panel with diagnostics, ranks by selection, the index, and the printed returns."""
     tables: list[Table] = []
     reasons: list[str] = []
     figures = [
@@ -325,7 +325,7 @@ def _ranked_selection(group: Group, parts: Attributed) -> dict[str, float]:
 
 
 def _index_row(group: Group) -> list[Row]:
-    """Return the row of the index, from the levels behind excess return and information ratio."""
+    """Return the row of the index, computed from the levels of excess return and information ratio."""
     known = _index(group)
     if known is None:
         return []
@@ -350,9 +350,9 @@ def _index_row(group: Group) -> list[Row]:
 def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
     """Return the parts of every return as means over seeds, which sum to the account's return.
 
-    Under ``paper`` they sum to the return of the closing weights from close to close, as the paper
-    prints it. The account's own return, which includes fees and fills within the day, then has a
-    separate column.
+    Under ``paper`` they sum to the return of the closing weights from close to close, as printed in
+    the paper. The account's net return, which includes fees and intraday fills, then has a separate
+    column.
     """
     tables: list[Table] = []
     for group in groups:
@@ -394,7 +394,7 @@ def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
 def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
     """Return the mean exposures of factor models and of language models, and the difference.
 
-    A cohort counts only the agents that held something. The others have no exposure.
+    A cohort includes only the agents with holdings. Agents without holdings have no exposure.
     """
     tables: list[Table] = []
     for group in groups:
@@ -459,7 +459,7 @@ def _harness(groups: Sequence[Group]) -> Filled:
     """Return the settings of the first group with a model."""
     group = next((group for group in groups if group.settings), None)
     if group is None:
-        return Filled(missing="no model was asked")
+        return Filled(missing="no model was queried")
     market = group.benchmark.market
     known = {
         "index": group.benchmark.index,
@@ -487,7 +487,10 @@ _DATED = re.compile(
 
 
 def _rationales(groups: Sequence[Group]) -> Filled:
-    """Return the first reasons under each mask, and the shares that name a company, a day or a factor."""
+    """Return the first reasons under each mask, and the topics of all reasons.
+
+    The topics are the shares of reasons with a company, a day or a factor.
+    """
     boxes: dict[tuple[str, str], dict[str, str]] = {}
     rows = []
     for group in groups:
@@ -560,9 +563,9 @@ def _order_reasons(line: Line) -> list[tuple[str, str, str]]:
 
 
 def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
-    """Return the shares that each attacker of the masks recovered, with chance and the printed bound."""
+    """Return the shares that each attacker recovered, with chance and the printed bound."""
     if report is None:
-        return Filled(missing="needs the probe: --grid asks its attackers")
+        return Filled(missing="needs the probe: --grid runs it")
     rows = []
     for attack in report.rows:
         cells = [(attack.conditional[metric], "share") for metric in metrics]

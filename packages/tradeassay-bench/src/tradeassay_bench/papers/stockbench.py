@@ -1,7 +1,8 @@
-"""StockBench's tables and figures, from journals, scores and the hashed data.
+"""Fill StockBench's tables and figures from journals, scores and the hashed data.
 
-Every study varies one setting and keeps the others of the main table. Sizes are compared in the main
-window with all inputs, regimes with the main number of names, and ablations in the main window.
+Every study varies one setting of the main table and fixes the remaining settings. Sizes are
+compared in the main window with all inputs, regimes with the main number of names, and ablations in
+the main window.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ def stockbench_page(runs: Sequence[Run]) -> PaperPage:
 def _main_group(groups: Sequence[Group]) -> Group | None:
     """Return the group of the main table.
 
-    It has the paper's window and number of names, with all inputs. If there is none, the closest
-    group is returned.
+    It has the paper's window and number of names, with all inputs. If there is no such group, the
+    closest group is returned.
     """
     whole = [group for group in groups if group.settings.get("inputs", "all") == "all"]
     usual = [group for group in whole if group.size in (None, NAMES)]
-    regimes = {"down", "up"}  # parts of the names of a regime's window or benchmark
+    regimes = {"down", "up"}  # words in the name of a regime's window or benchmark
     main = []
     for group in usual:
         if not {group.window.split("-")[0], group.benchmark.id.split("-")[1]} & regimes:
@@ -72,7 +73,7 @@ def _main_group(groups: Sequence[Group]) -> Group | None:
 def _like(
     main: Group, group: Group, *, size: bool = False, window: bool = False, inputs: bool = False
 ) -> bool:
-    """Return whether a group equals the main one, except for settings that are allowed to differ."""
+    """Return whether a group equals the main group, except for settings that may differ."""
     own_settings = {"inputs": "all"} | dict(group.settings)
     main_settings = {"inputs": "all"} | dict(main.settings)
     own_inputs, main_inputs = own_settings.pop("inputs"), main_settings.pop("inputs")
@@ -105,7 +106,7 @@ def _rank(
 
 
 def _main(groups: Sequence[Group]) -> Filled:
-    """Return measures, composite and rank of every agent, and the baseline, computed and printed."""
+    """Return measures, composite and rank of every agent and of the baseline, computed and printed."""
     main = _main_group(groups)
     if main is None or main.sample is None:
         return Filled(missing="no agent has a result")
@@ -134,7 +135,7 @@ def _main(groups: Sequence[Group]) -> Filled:
         base = stockbench.published_baseline(run.snapshot(key), main.benchmark.market)
         measures = stockbench.measures_of(base, main.benchmark.convention)
         cells = [*(measures[name] for name in stockbench.PANEL), none, none]
-        # As many digits as are known of the reference's own account.
+        # As many digits as are known of the reference account.
         exact = zip(cells, ("{:+.5%}", "{:+.5%}", *forms[2:]), strict=True)
         rows.append(row("published baseline: equal weight, no costs, no dividends", exact))
         ours = msgspec.structs.replace(setting, frictionless=True)
@@ -214,7 +215,10 @@ def _thinking(groups: Sequence[Group]) -> Filled:
 
 
 def _errors(groups: Sequence[Group]) -> Filled:
-    """Return the shares of sessions with each kind of mistake, by model and setting and by model kind."""
+    """Return the shares of sessions with each kind of mistake.
+
+    One table is by model and setting, one by model kind.
+    """
     rows, pooled, main = [], {}, _main_group(groups)
     for group in groups:
         size = "" if group.size in (None, NAMES) else f", {group.size} names"
@@ -233,7 +237,9 @@ def _errors(groups: Sequence[Group]) -> Filled:
     kinds = group_table("By kind of model", [(title, "share") for title in titles], pooled)
     if kinds is not None:
         tables.append(_only(kinds, ("thinking", "instruct")))
-    return Filled(tables=tuple(tables)) if tables[0].rows else Filled(missing="no model was asked")
+    return (
+        Filled(tables=tuple(tables)) if tables[0].rows else Filled(missing="no model was queried")
+    )
 
 
 def _sizes(groups: Sequence[Group]) -> Filled:
@@ -246,7 +252,7 @@ def _sizes(groups: Sequence[Group]) -> Filled:
     ]
     sizes = sorted({size for group in same if (size := group.size) is not None})
     if len(sizes) < 2:
-        return Filled(missing="needs universes of several sizes: --grid plays them")
+        return Filled(missing="needs universes of several sizes: --grid runs them")
     by_agent: dict[str, dict[int, Line]] = {}
     for group in same:
         for line in group.lines:
@@ -285,7 +291,7 @@ def _ablations(groups: Sequence[Group]) -> Filled:
     }
     ways = [way for way in _INPUTS if way in same]
     if len(ways) < 2:
-        return Filled(missing="needs inputs left out: --grid plays them")
+        return Filled(missing="needs inputs left out: --grid runs them")
     shown = (("cumulative_return", "return"), ("max_drawdown", "drawdown"))
     lines = {way: {line.name: line for line in same[way].asked} for way in ways}
     names: dict[str, None] = {}  # an ordered set
@@ -328,10 +334,11 @@ def _ablations(groups: Sequence[Group]) -> Filled:
 
 
 def _regimes(groups: Sequence[Group]) -> Filled:
-    """Return the results by regime, where a regime is a named window or a benchmark of its own."""
+    """Return the results by regime. A regime is a named window or a separate benchmark."""
     main = _main_group(groups)
     same = [group for group in groups if main is not None and _like(main, group, window=True)]
-    # A regime is named after its window, or after its benchmark if it is the only group of it.
+    # A regime has the name of its window, or of its benchmark if it is the only group of that
+    # benchmark.
     ids = [group.benchmark.id for group in same]
     names = []
     for group in same:
@@ -341,7 +348,7 @@ def _regimes(groups: Sequence[Group]) -> Filled:
         else:
             names.append(group.benchmark.id)
     if len(set(names)) < 2:
-        return Filled(missing="needs several windows: --grid plays a falling and a rising one")
+        return Filled(missing="needs several windows: --grid runs a falling and a rising one")
     cohorts = [{standing.label: standing for standing in _standings(group)} for group in same]
     agents: dict[str, None] = {}  # an ordered set
     for cohort in cohorts:

@@ -1,4 +1,4 @@
-"""Markets (clock, as-of view, exchange, ledger), episodes of agents, and their journals."""
+"""Run agents in markets: clock, as-of view, exchange, ledger, episodes and journals."""
 
 from tradeassay_bench.play.episode import (
     Asked as Asked,

@@ -1,10 +1,8 @@
-"""``dialogue.jsonl``: an episode's questions to a model, the answers, and their costs.
+"""Store ``dialogue.jsonl``: an episode's questions to a model, the answers, and their costs.
 
-The file holds no times.
-
-A day's lines are written and synced to disk before the journal's line of that day. The dialogue
-therefore never ends before the journal. When an episode is continued, lines beyond the journal (an
-unfinished day) are cut.
+The file contains no times. A day's lines are written and synced to disk before the journal's line
+of that day. The dialogue therefore never ends before the journal. When an episode is continued,
+lines beyond the journal (an unfinished day) are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from tradeassay_bench.play.episode import Asked
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """The sums of calls, tokens and dollars over several answers.
 
-    ``usd`` covers the answers with a known price. ``unpriced`` counts the others.
+    ``usd`` covers the answers with a known price. ``unpriced`` counts the answers without one.
     """
 
     calls: int = 0
@@ -38,7 +36,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_usd(self) -> float | None:
-        """The total in dollars, or None if the price of any answer is unknown."""
+        """Return the total in dollars, or None if the price of any answer is unknown."""
         return None if self.unpriced else self.usd
 
     @property
@@ -58,7 +56,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sums as text: ``120 calls, 345,000 tokens, $1.23``."""
         calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
         if self.unpriced == self.calls and not self.tokens:
-            return calls  # a foreign program that reports neither tokens nor money
+            return calls  # an external program that reports neither tokens nor money
         if self.unpriced and self.unpriced == self.calls:
             money = "price unknown"
         else:
@@ -83,8 +81,8 @@ def total(parts: Iterable[Spending]) -> Spending:
 class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question and its answer.
 
-    ``messages`` holds only the messages that the previous question of the step did not have. The
-    first ``kept`` messages of that question precede them. ``tools`` names the tools offered.
+    ``messages`` contains only the messages that the previous question of the step did not have.
+    They follow the first ``kept`` messages of that question. ``tools`` names the tools offered.
     """
 
     step: int
@@ -100,10 +98,10 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class DialogueLog:
-    """Continues an episode's conversations after the ``steps`` that its journal holds.
+    """Continues an episode's conversations after the ``steps`` in its journal.
 
     Use it as a context manager. ``spending`` sums up all answers in the file. Raises
-    :class:`RunError` when the file is damaged or ends before the journal.
+    :class:`RunError` if the file is damaged or ends before the journal.
     """
 
     def __init__(self, path: Path, steps: int) -> None:
@@ -122,11 +120,9 @@ class DialogueLog:
                 self.spending = self.spending.plus(line.reply.usage)
                 end, last = position, line.step
             if last + 1 < self._steps:
-                hint = (
-                    "delete the episode's folder and resume: recorded answers are not asked again"
-                )
+                hint = "delete the episode's folder and resume: recorded answers are not requested again"
                 raise RunError(
-                    f"{self._path} ends before step {self._steps}, which the journal holds",
+                    f"{self._path} ends before step {self._steps} of the journal",
                     hint=hint,
                 )
             os.ftruncate(self._descriptor, end)
@@ -160,13 +156,11 @@ class MemoryDialogue:
 
 
 Lines = DialogueLog | MemoryDialogue
-"""The log an episode writes its questions and answers to. ``spending`` sums up all answers."""
+"""The log of an episode's questions and answers. ``spending`` sums up all answers."""
 
 
 def read_dialogue(path: Path) -> Iterator[DialogueLine]:
-    """Yield the lines of an episode's dialogue.
-
-    Without a file there are none.
+    """Yield the lines of an episode's dialogue; none if there is no file.
 
     Raises :class:`RunError` for a damaged file.
     """
@@ -186,7 +180,7 @@ def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...
 class Scribe:
     """Collects the lines of one step, with only the new messages of each question.
 
-    This :class:`~tradeassay_bench.play.episode.Recorder` knows no earlier replies. Answers given
+    This :class:`~tradeassay_bench.play.episode.Recorder` has no earlier replies. Answers from
     before an interruption are in the model's recording.
     """
 
@@ -196,7 +190,7 @@ class Scribe:
         self._before: tuple[Message, ...] = ()
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        """Return None: the answerer looks up its recorded replies itself."""
+        """Return None, because the answerer looks up recorded replies."""
         return None
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
@@ -224,7 +218,7 @@ class Scribe:
 
 
 def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
-    """Yield each complete line and the byte after it. A torn last line is left out."""
+    """Yield each complete line and the position after it. An incomplete last line is omitted."""
     content = path.read_bytes()
     start = 0
     number = 0
@@ -233,7 +227,9 @@ def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
         try:
             line = _DECODER.decode(content[start:end])
         except UNDECODABLE as error:
-            hint = "delete the episode's folder and resume: recorded answers are not asked again"
+            hint = (
+                "delete the episode's folder and resume: recorded answers are not requested again"
+            )
             raise RunError(f"{path}, line {number} is damaged: {error}", hint=hint) from error
         start = end + 1
         yield line, start

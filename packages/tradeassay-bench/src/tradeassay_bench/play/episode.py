@@ -1,13 +1,13 @@
-"""One agent in one market: the only loop *dialogue -> ask -> market -> remember* in tradeassay.
+"""Run one agent in one market: the only loop *dialogue -> ask -> market -> remember*.
 
 The core does no input or output. :meth:`Episode.step` is a generator that yields every question
 with its address and returns the record of the step. :meth:`Episode.records` and
-:meth:`Episode.arecords` run it with an answerer that replies at once or has to be awaited. Rules,
-models, foreign programs, Inspect samples, MCP clients, the planner and the leak test all play
-through this class. They differ only in the answerer.
+:meth:`Episode.arecords` run it with a synchronous or an asynchronous answerer. Rules, models,
+external programs, Inspect samples, MCP clients, the planner and the leak test all use this class.
+They differ only in the answerer.
 
-Rounds of the arena have no market. They share the way questions are answered: first by a
-:class:`Recorder` that knows the replies given before an interruption, then by an answerer.
+Rounds of the arena have no market. They share the order of sources for answers: first a
+:class:`Recorder` with the replies from before an interruption, then an answerer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Ask_co = TypeVar("Ask_co", covariant=True)
 Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 UNAVAILABLE = frozenset(("over_budget", "unreachable", "rate_limited", "rejected"))
-"""Kinds of error that say nothing about the agent: it was not reached, or may not be asked.
+"""Kinds of error that are unrelated to the agent: it was not reached, or must not be queried.
 
 They end an episode. If such days counted as the agent's failures, a broken cable would become a
 trading result.
@@ -55,7 +55,7 @@ trading result.
 _DECISION = msgspec.json.Decoder(Decision)
 _ORDER = msgspec.json.Decoder(Order)
 _UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError)
-"""Exceptions of the encoder and decoder for values that JSON cannot hold."""
+"""Exceptions of the encoder and decoder for values that JSON cannot represent."""
 
 
 class NoAnswer(ModelError):
@@ -75,10 +75,10 @@ class Conversation(Protocol[Ask_co, Reply_contra]):
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None: ...
 
     def dialogue(self, observation: Observation) -> Generator[Ask_co, Reply_contra, Decision]:
-        """Return the questions of one step. They end in a decision."""
+        """Yield the questions of one step and return the decision."""
 
     def remember(self, observation: Observation, decision: Decision) -> None:
-        """Take note of a step that is over.
+        """Remember a step that is over.
 
         Also called for every recorded step when an episode is resumed.
         """
@@ -147,7 +147,7 @@ class Episode(Generic[Ask, Reply]):
         return self.decide((yield from self._talking))
 
     def decide(self, decision: Decision) -> StepRecord:
-        """Carry out a decision of the caller and return its record."""
+        """Execute a decision of the caller and return its record."""
         seen = self.observation
         if seen is None:
             raise UserError("the episode is over or was not started", hint="open() it")
@@ -166,14 +166,14 @@ class Episode(Generic[Ask, Reply]):
         self.observation = None
 
     def records(self, answer: Callable[[Asked[Ask]], Reply]) -> Iterator[StepRecord]:
-        """Play the remaining steps with an answerer that replies at once. Yield each record."""
+        """Run the remaining steps with a synchronous answerer. Yield each record."""
         while self.observation is not None:
             yield drive(self.step(), answer)
 
     async def arecords(
         self, answer: Callable[[Asked[Ask]], Awaitable[Reply]]
     ) -> AsyncIterator[StepRecord]:
-        """Play the remaining steps with an answerer that is awaited. Yield each record."""
+        """Run the remaining steps with an asynchronous answerer. Yield each record."""
         while self.observation is not None:
             yield await adrive(self.step(), answer)
 
@@ -181,7 +181,7 @@ class Episode(Generic[Ask, Reply]):
 def addressed(
     dialogue: Generator[Ask, Reply, Result], place: QuestionPlace
 ) -> Generator[Asked[Ask], Reply, Result]:
-    """Give a dialogue's questions their addresses, counting up from ``place`` for the first one."""
+    """Yield the questions of a dialogue with their addresses. The first address is ``place``."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -195,11 +195,11 @@ def addressed(
 
 
 def as_recorded(decision: Decision) -> Decision:
-    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
+    """Return a decision as the journal will contain it, where an amount of 100 is 100.0.
 
     The market gets exactly this decision, so that a live run and its replay cannot differ. An order
-    with a number that JSON cannot hold (an infinity, NaN, a number beyond float64) is removed and
-    counted as a failure. The other orders trade.
+    with a number that JSON cannot represent (an infinity, NaN, a number beyond float64) is removed
+    and counted as a failure. The remaining orders trade.
     """
     try:
         if all(map(_finite, decision.orders)):
@@ -230,7 +230,7 @@ def _finite(order: Order) -> bool:
 
 
 def _unwritable(order: Order) -> str | None:
-    """Return why an order cannot be read back unchanged from a journal, or None."""
+    """Return why a journal cannot store an order without a change, or None."""
     try:
         for name in ("amount", "limit_price", "stop_price"):
             number = getattr(order, name)
@@ -242,11 +242,11 @@ def _unwritable(order: Order) -> str | None:
     return None
 
 
-# -- who answers -------------------------------------------------------------------------------------------------
+# -- answerers -------------------------------------------------------------------------------------
 
 
 class Answerer(Protocol):
-    """The other side of a conversation: a model or a foreign agent.
+    """The counterpart of a conversation: a model or an external agent.
 
     A failure is a reply, never an exception.
     """
@@ -260,7 +260,7 @@ class Recorder(Protocol):
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
         """Return the reply recorded for this question before an interruption, or None.
 
-        Raises :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded
+        Raises :class:`~tradeassay.core.errors.TradeassayError` if a different question was recorded
         in its place.
         """
 
@@ -271,9 +271,9 @@ class Recorder(Protocol):
 def recorded(
     answerer: Answerer, recorder: Recorder
 ) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
-    """Return a function that takes answers from the recorder first.
+    """Return a function that answers from the recorder first.
 
-    If the recorder has no reply, the function asks the answerer and records its reply.
+    If the recorder has no reply, the function queries the answerer and records its reply.
     """
 
     async def answer(asked: Asked[AskModel]) -> ModelReply:

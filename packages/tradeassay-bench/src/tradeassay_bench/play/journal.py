@@ -1,10 +1,10 @@
-"""An episode's journal: one line per decision, appended and synced to disk.
+"""Write an episode's journal: one line per decision, appended and synced to disk.
 
 This module also replays journals into value paths, holdings and trades.
 
-A process killed while it writes leaves complete lines and at most one torn line at the end. The
-torn line is cut. A damaged line before complete ones has another cause (a broken disk, an edit) and
-is an error.
+A process that is killed while it writes leaves complete lines and at most one incomplete line at
+the end. That line is removed. A damaged line before complete lines has a different cause (a broken
+disk, an edit) and is an error.
 """
 
 import os
@@ -41,9 +41,11 @@ from tradeassay_bench.core.events import (
 from tradeassay_bench.core.files import append_durably, take_lock
 
 EVERY_LINE, BATCHED = 1, 512
-"""How many lines may wait in memory before they are written and synced. One for agents whose
-answers cost money or time. Other agents are asked again when lines are lost and give the same
-lines, so their lines may wait."""
+"""The maximum number of lines in memory before they are written and synced.
+
+It is one for agents whose answers cost money or time. All other agents repeat lost lines exactly,
+so their lines may wait.
+"""
 
 R = TypeVar("R", bound=JournalRecord)
 
@@ -59,17 +61,17 @@ class JournalLine(NamedTuple, Generic[R]):
 
 
 def read_lines(path: Path) -> tuple[tuple[JournalLine[StepRecord], ...], int]:
-    """Return the lines of a trading episode's journal, as :func:`lines_of` does."""
+    """Return the lines of a trading episode's journal and their size, as :func:`lines_of` does."""
     return lines_of(path, STEP_DECODER)
 
 
 def lines_of(
     path: Path, decoder: msgspec.json.Decoder[R]
 ) -> tuple[tuple[JournalLine[R], ...], int]:
-    """Return the whole lines of a journal and the number of bytes they take.
+    """Return the complete lines of a journal and their size in bytes.
 
-    A torn last line is left out. Raises :class:`RunError` naming the line when a damaged one is not
-    the last.
+    An incomplete last line is omitted. Raises :class:`RunError` with the line number if an earlier
+    line is damaged.
     """
     if not path.exists():
         return (), 0
@@ -82,7 +84,7 @@ def lines_of(
             lines.append(JournalLine(decoder.decode(raw), raw))
         except UNDECODABLE as error:
             if content.find(b"\n", end + 1) >= 0:
-                hint = "delete the episode's folder and resume: it is played again"
+                hint = "delete the episode's folder and resume: the episode runs again"
                 raise RunError(
                     f"{path}, line {len(lines) + 1} is damaged: {error}", hint=hint
                 ) from error
@@ -94,19 +96,19 @@ def lines_of(
 def read_records(path: Path) -> Iterator[StepRecord]:
     """Yield the steps of a journal.
 
-    Raises :class:`RunError` when it is missing, torn or damaged.
+    Raises :class:`RunError` if it is missing, incomplete or damaged.
     """
     if not path.exists():
-        raise RunError(f"there is no journal {path}", hint="resume the run")
+        raise RunError(f"the journal {path} is missing", hint="resume the run")
     lines, length = read_lines(path)
     if length != path.stat().st_size:
-        # The journal of an episode that ended was complete. If it was torn later, only a new
-        # episode can repair it.
+        # The journal of an ended episode was complete. If it was damaged later, only a new episode
+        # can repair it.
         if path.with_name("outcome.json").exists():
             hint = f"delete {path.parent} and resume"
         else:
-            hint = "resume the run: the line is cut and played again"
-        raise RunError(f"{path} ends in a torn line", hint=hint)
+            hint = "resume the run: the line is removed and its session runs again"
+        raise RunError(f"{path} ends in an incomplete line", hint=hint)
     for line in lines:
         yield line.record
 
@@ -114,12 +116,12 @@ def read_records(path: Path) -> Iterator[StepRecord]:
 class JournalOf(Generic[R]):
     """Continues ``events.jsonl``.
 
-    ``lines`` are the lines it holds. A torn end is cut on opening.
+    ``lines`` are the lines of the file. An incomplete last line is removed on opening.
 
-    Use it as a context manager. Leaving it writes the lines that wait in memory, also after an
-    error: no decision is lost. Entering it raises :class:`RunError` for a damaged line, or when
-    another process still writes the file after ``patience`` seconds. (A worker whose parent was
-    killed needs a moment to notice.)
+    Use it as a context manager. Leaving it writes the lines in memory, also after an error, so that
+    no decision is lost. Entering it raises :class:`RunError` for a damaged line, and if another
+    process is still writing the file after ``patience`` seconds. (A worker whose parent was killed
+    needs a moment to notice.)
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class JournalOf(Generic[R]):
                 os.ftruncate(self._descriptor, length)
             os.lseek(self._descriptor, length, os.SEEK_SET)
             if not self.lines:
-                # A new file is durable only when its name is, and so is a new folder.
+                # A new file is durable only if its name is, and so is a new folder.
                 sync_path(self._path.parent)
                 sync_path(self._path.parent.parent)
         except BaseException:
@@ -148,7 +150,7 @@ class JournalOf(Generic[R]):
         return self
 
     def append(self, raw: bytes) -> None:
-        """Add one line. It is durable on return when no line may wait."""
+        """Append one line. If no line may wait in memory, it is durable on return."""
         self._waiting.append(without_secrets(raw))
         if len(self._waiting) >= self.batch:
             self.flush()
@@ -180,18 +182,18 @@ class MemoryJournal(Generic[R]):
 
 
 LinesOf = JournalOf[R] | MemoryJournal[R]
-"""The journal of an episode: it holds the earlier lines and takes the new ones."""
+"""The journal of an episode, with the earlier lines and a method to append new ones."""
 
 
 class Journal(JournalOf[StepRecord]):
-    """The journal of an episode that trades."""
+    """The journal of a trading episode."""
 
     def __init__(self, path: Path, *, patience: float = 15.0) -> None:
         super().__init__(path, STEP_DECODER, patience=patience)
 
 
 class TurnJournal(JournalOf[TurnRecord]):
-    """The journal of an episode in which programs are written."""
+    """The journal of a programming episode."""
 
     def __init__(self, path: Path, *, patience: float = 15.0) -> None:
         super().__init__(path, TURN_DECODER, patience=patience)
@@ -207,21 +209,22 @@ def series_from_records(
 ) -> EpisodeSeries:
     """Replay a journal and return its series.
 
-    ``index`` holds one level per session and one from the session before the first. ``index_note``
-    is a warning for readers of a comparison with the index. ``failure`` says why the run as a whole
-    failed. An episode without any record, or without any usable decision, counts as failed in any
-    case: its flat value path is not a return of zero.
+    ``index`` contains one level per session, preceded by the level of the session before the first.
+    ``index_note`` is a warning for readers of a comparison with the index. ``failure`` is the
+    reason why the run as a whole failed. An episode without any record, or without any usable
+    decision, always counts as failed: its flat value path is not a return of zero.
 
     A refused order counts once, in the session that placed it (its id begins with that step). It
-    counts whether all or part of it was refused, and also if it was refused later. Raises
-    :class:`~tradeassay_bench.core.errors.LedgerError` when the journal breaks an accounting identity.
+    counts if all or part of it was refused, and also if it was refused later. Raises
+    :class:`~tradeassay_bench.core.errors.LedgerError` if the journal violates an accounting
+    identity.
     """
     initial = float("nan")
     sessions: list[str] = []
     rows: list[tuple[float, ...]] = []
     hhi: list[float] = []
     refused: list[set[str]] = []
-    # The session in which an order's refusals count. An order that waits may be refused later.
+    # The session in which an order's refusals count. A waiting order may be refused later.
     placed: dict[str, set[str]] = {}
     reasons: set[tuple[str, str]] = set()
     failures: Counter[str] = Counter()
@@ -242,7 +245,7 @@ def series_from_records(
                 costs -= event.cash
             elif isinstance(event, Rejected | Trimmed) and event.reason != "no_change":
                 refused_then = placed.get(event.order_id)
-                # An order that nobody placed says nothing about the agent. Verification reports it.
+                # An order without an agent's decision is not the agent's. Verification reports it.
                 if refused_then is not None:
                     refused_then.add(event.order_id)
                     reasons.add((event.order_id, event.reason))
@@ -289,8 +292,8 @@ def series_from_records(
 class Holdings:
     """The holdings at the end of each session, as fractions of the account's value.
 
-    ``weights`` has shape (sessions, symbols). ``symbols`` are in the order in which they were first
-    held. Short positions are negative.
+    ``weights`` has shape (sessions, symbols). ``symbols`` are in the order of their first holding.
+    Short positions are negative.
     """
 
     sessions: tuple[str, ...]
@@ -301,7 +304,7 @@ class Holdings:
 def holdings_from_records(records: Iterable[StepRecord]) -> Holdings:
     """Replay a journal and return the weights at the end of each session.
 
-    They are 0 for an account that is worth nothing.
+    They are 0 for an account with a value of zero.
     """
     sessions: list[str] = []
     held: list[dict[str, float]] = []

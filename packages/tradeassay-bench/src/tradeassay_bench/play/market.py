@@ -1,13 +1,13 @@
 """The market: a clock, an as-of view, an exchange and a ledger behind ``reset()`` and ``step()``.
 
-Every session goes like this:
+Every session has five phases:
 
-1. before the open, splits, dividends and delistings of the day reach the account (``opening``);
-2. where the agent decides at the open or at the close, waiting orders meet the auction or the bar that it is
-   about to see, so that none is taken back with hindsight;
-3. the agent is shown what can be known at the configured moment, and decides;
-4. the exchange works off waiting orders and the decision's orders at the configured price;
-5. fees of the day are charged and the account is marked; the last event is the mark.
+1. Before the open, the day's splits, dividends and delistings are booked (``opening``).
+2. If the agent decides at the open or at the close, waiting orders are matched with the auction or
+   the bar that the agent is about to see. No order can therefore be withdrawn with hindsight.
+3. The agent sees the data known at the configured moment, and decides.
+4. The exchange executes waiting orders and the decision's orders at the configured price.
+5. Fees of the day are charged and the account is marked. The last event is the mark.
 """
 
 from __future__ import annotations
@@ -35,23 +35,27 @@ if TYPE_CHECKING:
     from tradeassay_bench.data.snapshot import Moment
 
 Decide = Literal["pre_open", "at_open", "close"]
-"""When an agent is asked: before the open (it knows the bars up to yesterday), right at the open
-(plus today's opening prices), or at the close (it knows today's whole bar)."""
+"""The moment of a decision.
+
+It is before the open (bars up to yesterday are known), at the open (today's opening prices are also
+known), or at the close (today's whole bar is known).
+"""
 At = Literal["open", "close"]
 
 
 class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rules of one episode, apart from the data and the agent.
 
-    ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed
-    except index funds. ``IDX:20`` holds it to the 20 names most traded before the first session.
-    ``first`` and ``last`` bound the sessions that are traded. Everything before them is history.
-    ``max_weight`` and ``max_positions`` limit single names and their number. None leaves the
-    venue's own limits, and where both are given the stricter one holds. ``index`` is what results
-    are compared with.
+    ``universe`` is an index whose dated members may be bought, or ``"all"`` for all listed names
+    except index funds. ``IDX:20`` limits it to the 20 names most traded before the first session.
+    ``first`` and ``last`` are the first and last days of the traded sessions. All earlier sessions
+    are history. ``max_weight`` and ``max_positions`` limit single names and their number. None
+    means the venue's own limits. If both exist, the stricter limit applies. ``index`` is the
+    benchmark of the results.
 
-    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price
-    that precedes the decision, and a session cannot be marked at a price older than its fills.
+    Raises :class:`UserError` for values that contradict each other. An order cannot be filled at a
+    price that precedes the decision, and a session cannot be marked at a price older than its
+    fills.
     """
 
     venue: str
@@ -80,12 +84,12 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             )
         if self.decide == "close" and self.fill == "open":
             raise UserError(
-                "who decides at the close cannot be filled at the open before it",
+                "a decision at the close cannot be filled at the earlier open",
                 hint="fill: close",
             )
         if self.fill == "close" and self.mark == "open":
             raise UserError(
-                "a fill at the close cannot be marked at the open before it", hint="mark: close"
+                "a fill at the close cannot be marked at the earlier open", hint="mark: close"
             )
         if self.max_weight is not None and not 0 < self.max_weight <= 1:
             raise UserError(
@@ -97,22 +101,24 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise UserError(f"max_positions {self.max_positions} allows no position", hint=hint)
 
 
-# -- which names may be bought today ---
+# -- the names that may be bought today ---
 
 ALL = "all"
 RANKING_SESSIONS = 60
-"""Completed sessions before the first one over which ``IDX:20`` ranks names by the money traded in
-them."""
+"""The number of sessions before the first one that rank names for ``IDX:20`` by traded amount."""
 
 
 class DatedView(MarketView, Protocol):
-    """A view that also knows which names have left the exchange."""
+    """A view that also contains the delistings of names."""
 
     def delisted_now(self) -> tuple[str, ...]: ...
 
 
 class UniverseChoice(NamedTuple):
-    """``symbols`` in column order with their ``columns``. ``buyable`` adds the index funds."""
+    """The names of a universe.
+
+    ``symbols`` are in column order, with their ``columns``. ``buyable`` adds the index funds.
+    """
 
     symbols: tuple[str, ...]
     columns: Ints
@@ -120,14 +126,17 @@ class UniverseChoice(NamedTuple):
 
 
 class UniverseName(NamedTuple):
-    """``IDX``, ``all``, or either with a number of names: ``IDX:20``."""
+    """The parsed name of a universe.
+
+    It is ``IDX``, ``all``, or either with a number of names (``IDX:20``).
+    """
 
     of: str
     size: int | None
 
 
 def parse_universe(text: str) -> UniverseName:
-    """Read a universe's name. Raises :class:`UserError` for an invalid number of names."""
+    """Parse a universe's name. Raises :class:`UserError` for an invalid number of names."""
     index, colon, count = text.rpartition(":")
     if not colon:
         return UniverseName(text, None)
@@ -138,12 +147,12 @@ def parse_universe(text: str) -> UniverseName:
 
 
 def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
-    """Return the names a sized universe is limited to, or None for a universe without a size.
+    """Return the names of a universe with a size, or None for a universe without a size.
 
-    They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS`
-    completed sessions) among those that could be bought at ``first``, the view before the first
-    session: nothing that happened later matters. Ties go by column. Raises :class:`UserError` when
-    there are fewer names than asked for.
+    They are the most traded names (median amount over :data:`RANKING_SESSIONS` completed sessions)
+    among the names that could be bought at ``first``, the view before the first session. No later
+    data matters. Ties are resolved by column. Raises :class:`UserError` if there are fewer names
+    than the size.
     """
     name = parse_universe(text)
     if name.size is None:
@@ -152,7 +161,7 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     choice = _choose(first, members, frozenset(first.delisted_now()))
     if len(choice.symbols) < name.size:
         words = f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start"
-        raise UserError(words, hint="ask for fewer names, or use another data set")
+        raise UserError(words, hint="use a smaller number of names, or a different data set")
     amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
     closes = first.bars("close", RANKING_SESSIONS, adjust="none")
     volumes = first.bars("volume", RANKING_SESSIONS, adjust="none")
@@ -163,9 +172,9 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
 
 
 class Universe:
-    """The dated members of an index, or everything listed.
+    """The dated members of an index, or all listed names.
 
-    Index funds are never members but may be bought. A sized one has the names that are
+    Index funds are never members but may be bought. A universe with a size has the names that are
     :func:`most_traded` at ``first`` for the whole episode.
     """
 
@@ -176,11 +185,14 @@ class Universe:
         self._choice = UniverseChoice((), _frozen([]), frozenset())
 
     def at(self, view: DatedView) -> UniverseChoice:
-        """Return today's choice. Raises :class:`DataError` for an index the data does not know."""
+        """Return today's choice.
+
+        Raises :class:`DataError` for an index that the data does not have.
+        """
         symbols, gone = view.symbols, view.delisted_now()
         members = symbols if self.name == ALL else view.members(self.name)
-        # Views hand out the same tuples while nothing changes: identity settles nearly every
-        # session.
+        # Views return the same tuples while nothing changes, so identity is sufficient in nearly
+        # every session.
         old_symbols, old_gone, old_members = self._key
         if symbols is old_symbols and gone is old_gone and members is old_members:
             return self._choice
@@ -207,13 +219,13 @@ def _frozen(columns: list[int]) -> Ints:
 # -- the market ---
 
 MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
-"""What is seen of a session when it is decided."""
+"""The view of a session at the moment of its decision."""
 
 
 class Step(NamedTuple):
-    """What came of a decision, and what is seen next.
+    """The record of a decision, and the next observation.
 
-    ``observation`` is None when the episode is over.
+    ``observation`` is None if the episode is over.
     """
 
     record: StepRecord
@@ -221,19 +233,22 @@ class Step(NamedTuple):
 
 
 Witness = Callable[[Observation, StepRecord], None]
-"""Called for every replayed session with what was seen and what the journal says about it."""
+"""Called for every replayed session with its observation and its record in the journal."""
 
 
 class Market:
     """One account in one market.
 
-    It is deterministic: the same snapshot, config and decisions give the same records to the byte.
-    It holds no more than the present session and the account, so that making one is cheap and
-    replaying is fast.
+    It is deterministic: the same snapshot, config and decisions give byte-identical records. It
+    contains only the present session and the account, so that construction is cheap and replays are
+    fast.
     """
 
     def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
-        """Raise :class:`UserError` for a window, venue or universe that the data does not have."""
+        """Open a market.
+
+        Raises :class:`UserError` for a window, venue or universe that the data does not have.
+        """
         self.snapshot, self.config = snapshot, config
         venue = venues.get(config.venue)
         self.venue = venue.limited(max_weight=config.max_weight, max_positions=config.max_positions)
@@ -245,8 +260,8 @@ class Market:
         first, view = snapshot.at(self.rows[0], "pre_open"), snapshot.at(self.rows[-1], "close")
         self._universe = Universe(config.universe, first)
         self._ledger: Ledger | None = None
-        # Look up the universe and the index once, so that a wrong name is found before anybody pays
-        # for a day
+        # Look up the universe and the index once, so that a wrong name is found before a day costs
+        # money
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
                 f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
@@ -260,7 +275,7 @@ class Market:
 
     @property
     def ledger(self) -> Ledger:
-        """The account. Raises :class:`UserError` before the first :meth:`reset`."""
+        """Return the account. Raises :class:`UserError` before the first :meth:`reset`."""
         if self._ledger is None:
             raise UserError("the market has not started", hint="call reset() first")
         return self._ledger
@@ -273,14 +288,14 @@ class Market:
         return self._open(deposit=True)
 
     def step(self, decision: Decision) -> Step:
-        """Carry out a decision and go on to the next session.
+        """Execute a decision and move to the next session.
 
-        A decision with ``status="failed"`` trades nothing, whatever orders it carries. Raises
-        :class:`UserError` when the episode is over or was not started.
+        A decision with ``status="failed"`` trades nothing, whatever its orders are. Raises
+        :class:`UserError` if the episode is over or was not started.
         """
         ledger, step, bars = self.ledger, self._step, self._bars
         if step >= len(self.rows):
-            raise UserError("the episode is over", hint="call reset() to play it again")
+            raise UserError("the episode is over", hint="call reset() to run it again")
         orders = decision.orders if decision.status == "ok" else ()
         config = self.config
         events = self._exchange.execute(
@@ -306,24 +321,23 @@ class Market:
     def restore(
         self, records: Iterable[StepRecord], witness: Witness | None = None
     ) -> Observation | None:
-        """Continue a journal: play its decisions again and return what is seen next (None = it was
-        complete).
+        """Replay a journal's decisions and return the next observation, or None if it was complete.
 
-        Every record made anew must equal the one in the journal to the byte. Otherwise data, rules
-        or code have changed, and :class:`RunError` names the session. ``witness`` is called for
-        every session replayed, which is how an agent is brought back to where it was.
+        Every replayed record must be byte-identical to the record in the journal. Otherwise data,
+        rules or code have changed, and :class:`RunError` states the session. ``witness`` is called
+        for every replayed session. It restores the state of an agent.
         """
         seen: Observation | None = self.reset()
         for record in records:
             if seen is None:
                 hint = "the window or the data set has changed; start the run again"
                 raise RunError(
-                    f"the journal goes on at step {record.step} after the last session", hint=hint
+                    f"the journal continues at step {record.step} after the last session", hint=hint
                 )
             again, following = self.step(record.decision)
             if ENCODER.encode(again) != ENCODER.encode(record):
                 raise RunError(
-                    f"session {record.session} (step {record.step}) comes out differently than the journal says",
+                    f"the replay of session {record.session} (step {record.step}) differs from the journal",
                     hint="data, rules or code have changed since; start the run again",
                 )
             if witness is not None:
@@ -332,7 +346,7 @@ class Market:
         return seen
 
     def _open(self, *, deposit: bool = False) -> Observation:
-        """Begin a session: what happens before the open, then what may be seen."""
+        """Begin a session: book the actions before the open, then return the observation."""
         ledger, row = self.ledger, self.rows[self._step]
         at = self.snapshot.at
         whole, before = at(row, "close"), at(row, "pre_open")
