@@ -134,7 +134,7 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
         (answers(lambda self, seen: STRANGE), "TSLA: no such symbol"),
         (buys(lambda seen: seen.account.positions.clear() or 0.1), "changed what it observed"),
         (buys(lambda seen: 1.0 / next(COUNT)), "different answers to the same questions"),
-        (buys(tomorrow), "when only the future after step"),
+        (buys(tomorrow), "if only the future after step"),
     ],
 )
 def test_each_fault_is_caught_and_named(bad, said):

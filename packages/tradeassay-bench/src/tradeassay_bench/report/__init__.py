@@ -1,8 +1,7 @@
-"""Reports: leaderboards for a terminal and self-contained HTML pages, from recorded runs and
-assays.
+"""Write reports on recorded runs and assays: terminal leaderboards and self-contained HTML pages.
 
-Reports only write out the records of ``runs`` and ``examine``. Nothing is computed here. Names are
-imported on first use, because some of them are heavy.
+Reports only format the records of ``runs`` and ``examine``. They compute nothing. Names are
+imported on first use because some modules are slow to load.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Cards: a run's results for a model's page, and the facts of a benchmark version.
+"""Write cards: a run's results for a model's page, and the facts of a benchmark version.
 
 The results card is Markdown after the ``model-index`` metadata that model hubs read. A benchmark's
-card is Markdown and Croissant metadata (JSON-LD). Both state the facts about the data that are
-known here, and no more.
+card is Markdown and Croissant metadata (JSON-LD). Both state only the facts about the data that are
+known here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONTEXT = {
     **{name: {"@id": f"cr:{name}", "@type": "@json"} for name in ("data", "examples")},
     **{name: f"cr:{name}" for name in _TERMS.split()},
 }
-"""The vocabulary of Croissant 1.0, whole, because its validator compares it."""
+"""The complete vocabulary of Croissant 1.0, because its validator compares it."""
 _BAR_FIELDS = (
     ("session", "sc:Date", "day of the market's calendar"),
     ("symbol", "sc:Text", "name of the instrument"),
@@ -79,11 +79,10 @@ class BenchmarkCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def results_card(tables: Sequence[PasteTable], body: str) -> str:
-    """Return the card of a run: ``model-index`` metadata of every agent, then the tables as
-    Markdown.
+    """Return the card of a run: ``model-index`` metadata of every agent, then Markdown tables.
 
-    The metadata leaves out measures without a value. ``verified`` is false, because the hub has not
-    checked it.
+    The metadata omits measures without a value. ``verified`` is false, because the hub has not
+    checked them.
     """
     models: dict[str, list[str]] = {}
     for table in tables:
@@ -109,12 +108,14 @@ def results_card(tables: Sequence[PasteTable], body: str) -> str:
 
 
 def _text(text: str) -> str:
-    return json.dumps(" ".join(text.split()), ensure_ascii=False)  # a JSON text is a YAML one
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)  # JSON text is also valid YAML
 
 
 def write_cards(folder: Path, name: str | None = None) -> list[Path]:
-    """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version, or of all. Return the
-    files."""
+    """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version or of all.
+
+    Return the files.
+    """
     code = set(code_benchmarks())
     if name is None:
         names = sorted({*benchmarks.names(), *code})
@@ -192,7 +193,7 @@ def croissant(about: BenchmarkCard) -> dict[str, Any]:
     """Return Croissant 1.0 metadata.
 
     Without a stored data set there is no file to list. The fields are then plain variables, because
-    a record without a source is not valid.
+    a record without a source is invalid.
     """
     described: dict[str, Any] = {
         "variableMeasured": [

@@ -1,4 +1,4 @@
-"""Show a run of programs: one page for every benchmark, and one table for a terminal."""
+"""Display a run of programs: one page for every benchmark, and one table for a terminal."""
 
 from __future__ import annotations
 
@@ -30,22 +30,26 @@ _ANSWERS = {"scripted": "scripted models", "replayed": "replayed answers", "live
 
 
 class RenderCard(Protocol):
-    """A function that draws one entry of :attr:`Shown.cards`. ``back`` links to the page of its
-    run."""
+    """A function that renders one entry of :attr:`Shown.cards`.
+
+    ``back`` links to the page of its run.
+    """
 
     def __call__(self, card: Any, badges: BadgeTexts, *, back: str) -> str: ...
 
 
 card_pages: Registry[RenderCard] = Registry("card_page")
-"""The functions that draw the cards of each benchmark of programs, by id.
+"""The functions that render the cards of each benchmark of programs, by id.
 
-Packages add theirs as entry points ``tradeassay.card_pages``.
+Packages add functions as entry points ``tradeassay.card_pages``.
 """
 
 
 def shown_run(run: CodeRun) -> Shown:
-    """Return the tables and cards of a finished run. Raises :class:`RunError` if it is not
-    finished."""
+    """Return the tables and cards of a finished run.
+
+    Raises :class:`RunError` if the run is not finished.
+    """
     endings = {
         item.key: Ending(status=outcome.status, reason=outcome.reason, words=outcome.words)
         for item, outcome in run.outcomes()
@@ -68,7 +72,10 @@ def shown_run(run: CodeRun) -> Shown:
 
 
 def run_badges(run: CodeRun, page: Shown) -> BadgeTexts:
-    """Return the caveats for a run's numbers: the data, the source of the answers, then the rest."""
+    """Return the caveats for a run's numbers.
+
+    They are on the data, then on the source of the answers, then on all remaining points.
+    """
     kinds = sorted({str(outcome.answers) for _, outcome in run.outcomes()})
     said = [("bias" if kind == "scripted" else "plain", _ANSWERS[kind]) for kind in kinds]
     said += [("plain", NOT_REDERIVABLE)] if {"live", "replayed"} & set(kinds) else []
@@ -81,7 +88,7 @@ def run_badges(run: CodeRun, page: Shown) -> BadgeTexts:
 def write_code_html(
     run: CodeRun, path: Path | None = None, verified: VerifyReport | None = None
 ) -> Path:
-    """Write the page of a finished run, with a page for every scorecard beside it.
+    """Write the page of a finished run, with a page for every scorecard in the same folder.
 
     Returns the path of the page, by default ``report.html`` in the run's folder.
     """
@@ -132,7 +139,7 @@ def _cut(text: str) -> str:
 
 
 def paste_table(run: CodeRun) -> PasteTable:
-    """Return the main table of a run of programs, to paste elsewhere."""
+    """Return the main table of a run of programs, for pasting into a document."""
     page = shown_run(run)
     rows = tuple(map(pasted_row, page.board.rows))
     words = tuple(f"{text[0].upper()}{text[1:]}." for _, text in run_badges(run, page))
@@ -143,7 +150,7 @@ def paste_table(run: CodeRun) -> PasteTable:
 
 
 def pasted_row(row: Row) -> tuple[PasteCell, ...]:
-    """Return a row's entries. The first one says why the row is not ranked."""
+    """Return the entries of a row. The first entry has the reason why the row is not ranked."""
     head = pasted(row.head)
     if row.unranked is not None:
         head = msgspec.structs.replace(head, reason=f"{NOT_RANKED}{row.unranked}")
@@ -161,7 +168,7 @@ def pasted(cell: Cell) -> PasteCell:
 
 
 def plain_rows(table: Table) -> list[tuple[str, ...]]:
-    """Return a table's rows as texts. If some are a paper's, the other rows are marked as ours."""
+    """Return the rows of a table as texts. If some are from a paper, our rows are marked as ours."""
     mixed = len({row.ours for row in table.rows}) > 1
     heads = [f"{'ours: ' if row.ours and mixed else ''}{row.head.text}" for row in table.rows]
     return [

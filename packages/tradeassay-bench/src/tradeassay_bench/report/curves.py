@@ -1,4 +1,4 @@
-"""The points of a chart of accounts: few enough to draw, the extremes among them."""
+"""Select the points of a chart of accounts: few enough to draw, including the extremes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from tradeassay.report.charts import Curve, Equity, picked
 
 _LIMIT = 150
-"""Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
+"""The number of points drawn per line, which include its highest, its lowest and its deepest fall.
+"""
 
 
 def curve_chart(
@@ -17,7 +18,11 @@ def curve_chart(
     places: Sequence[int],
     lines: Iterable[tuple[str, str, bool, Sequence[float]]],
 ) -> Equity:
-    """Return lines (id, label, whether it is the baseline, values from before the first session on) as a chart."""
+    """Return lines as a chart.
+
+    A line is (id, label, whether it is the baseline, values). The values begin before the first
+    session.
+    """
     if not sessions:
         return Equity(days=(), curves=(), sessions=0)
     axis = [str(np.datetime64(sessions[0][:10]) - np.timedelta64(1, "D")), *sessions]
@@ -30,9 +35,11 @@ def curve_chart(
 
 
 def kept(n: int, paths: Sequence[Sequence[float]], limit: int = _LIMIT) -> list[int]:
-    """Return which of ``n`` points to draw: all when there are few, else evenly spaced ones.
+    """Return the indices of the points to draw out of ``n``.
 
-    The highest and lowest point and the deepest drawdown of every path are always among them, as are both ends."""
+    If there are few points, all are drawn, else evenly spaced points. The highest and lowest point
+    and the deepest drawdown of every path are always included, as are both ends.
+    """
     if n <= limit:
         return list(range(n))
     places = {int(place) for place in np.linspace(0, n - 1, limit)}

@@ -1,6 +1,6 @@
 """Pack decisions and conversations for a page: every text once, compressed, for ``decisions.js``.
 
-Prompts repeat earlier texts. Unpacked they would be most of a page's bytes many times over.
+Prompts repeat earlier texts. Unpacked, they would multiply the size of a page.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from tradeassay_bench.core.orders import Order
 from tradeassay_bench.runs.summary.rows import DecisionNote
 
 BUDGET = 300_000
-"""The most characters for the decisions of a page. Conversations are left out first, then quiet
-sessions."""
+"""The maximum number of characters of a page's decisions.
+
+Conversations are omitted first, then quiet sessions.
+"""
 
 
 class PackedTurn(msgspec.Struct, frozen=True, array_like=True):
-    """A question and its answer. Texts are indices into the list of texts, -1 for none."""
+    """A question and its answer. Texts are indices into the list of texts; -1 means no text."""
 
     purpose: str
     attempt: int
@@ -34,7 +36,7 @@ class PackedTurn(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PackedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision as ``decisions.js`` reads it. ``of`` is its agent if several share a list."""
+    """A decision in the format of ``decisions.js``. ``of`` is its agent if several share a list."""
 
     session: str
     reason: str = ""
@@ -52,7 +54,7 @@ class PackedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class DecisionPack:
-    """Collects decisions. :meth:`encoded` is the text on a page."""
+    """Collects decisions. :meth:`encoded` returns the text for a page."""
 
     def __init__(self) -> None:
         self.rows: list[PackedDecision] = []
@@ -60,7 +62,7 @@ class DecisionPack:
         self._texts: dict[str, int] = {}
 
     def add(self, note: DecisionNote, *, talk: bool = True, of: str = "", link: str = "") -> None:
-        """Add a decision. Without ``talk`` its conversation is left out."""
+        """Add a decision. Without ``talk`` its conversation is omitted."""
         orders = []
         for placed in note.orders:
             order = placed.order
@@ -109,7 +111,7 @@ class DecisionPack:
         return self._texts.setdefault(text, len(self._texts))
 
     def encoded(self) -> str:
-        """Return the pack as text. The same decisions give the same text."""
+        """Return the pack as text. Equal decisions give equal text."""
         data = msgspec.json.encode({"texts": list(self._texts), "rows": self.rows})
         return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
@@ -117,10 +119,9 @@ class DecisionPack:
 def packed(
     accounts: Sequence[Sequence[DecisionNote]], budget: int = BUDGET
 ) -> list[tuple[str, int, int]]:
-    """Return the packs of several accounts on a page, and the number of decisions and conversations
-    of each.
+    """Return the packs of a page's accounts, each with its numbers of decisions and conversations.
 
-    All accounts leave out the same amount: the least that keeps to the ``budget``.
+    All accounts omit the same amount: the smallest amount that fits the ``budget``.
     """
     packs: list[tuple[str, int, int]] = []
     for talks, quiet in ((None, None), (24, None), (6, None), (2, 150), (2, 60), (0, 20)):
@@ -133,8 +134,10 @@ def packed(
 def _pack(
     notes: Sequence[DecisionNote], talks: int | None, quiet: int | None
 ) -> tuple[str, int, int]:
-    """Return a pack with ``talks`` conversations and, of the sessions without one, the ``quiet``
-    latest."""
+    """Return a pack with ``talks`` conversations.
+
+    Of the sessions without a conversation, it contains the ``quiet`` latest.
+    """
     pack = DecisionPack()
     spoken = [note for note in notes if note.turns]
     order = {"mistakes": 0, "large loss": 1, "large gain": 1, "much traded": 2}
@@ -157,7 +160,7 @@ def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
 
 
 def order_words(order: Order) -> str:
-    """Return an order in words: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
+    """Return an order as text: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
     side = "" if order.side is None else f"{order.side.lower()} "
     amount = f"{order.amount:,.10g}"
     text = {

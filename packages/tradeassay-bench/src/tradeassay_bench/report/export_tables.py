@@ -1,12 +1,11 @@
-"""Tables to paste: a run's leaderboards as Markdown, LaTeX, CSV or JSON, with intervals and
-footnotes.
+"""Export a run's leaderboards as Markdown, LaTeX, CSV or JSON, with intervals and footnotes.
 
-Markdown and LaTeX are for readers and rounded like pages. CSV and JSON keep every digit. All four
-state the source of the numbers: badges become footnotes, so that no table goes without them.
+Markdown and LaTeX are for readers and rounded like pages. CSV and JSON contain every digit. All
+four state the source of the numbers. Badges become footnotes, so that no table lacks them.
 
-LaTeX has tables that fit the text, verdicts in words, a drawing of each difference with its
-interval, and BibTeX. Drawings use LaTeX's own ``picture``, so that a paper needs only ``booktabs``
-and ``graphicx``.
+LaTeX has tables that fit the text width, verdicts as text, a drawing of each difference with its
+interval, and BibTeX. Drawings use LaTeX's ``picture``, so that a paper needs only ``booktabs`` and
+``graphicx``.
 """
 
 from __future__ import annotations
@@ -73,12 +72,11 @@ _PAPERS = {
     "quantcode": (_QUANTCODE, "2026", "2604.15151", None),
     "systrade": ("SysTradeBench", "2026", "2604.04812", "Cao and others"),
 }
-"""The paper's title, year, arXiv id and authors as far as known, by the start of a benchmark's id.
-"""
+"""The paper's title, year, arXiv id and known authors, by the start of a benchmark's id."""
 
 
 def tex(text: str) -> str:
-    """Return plain text as LaTeX. A character that pdflatex cannot set is written by its number."""
+    """Return plain text as LaTeX. A character that pdflatex cannot typeset becomes its number."""
     flat = re.sub(r"[ \t\r\n]+", " ", text).strip()
     return "".join(
         _SIGNS.get(sign, sign if ord(sign) < 0x180 else f"[U+{ord(sign):04X}]") for sign in flat
@@ -90,10 +88,10 @@ def write_latex(
     texts: Sequence[tuple[list[list[str]], list[str]]],
     benchmarks: Iterable[str],
 ) -> str:
-    """Return all tables. A table that compares agents with a baseline has its verdicts and its
-    drawing.
+    """Return all tables as LaTeX.
 
-    ``texts`` are the entries of every table with their marks, and the footnotes for the marks.
+    A table that compares agents with a baseline has its verdicts and its drawing. ``texts`` are the
+    entries of every table with their marks, and the footnotes for the marks.
     """
     cited = ",".join(["tradeassay", *_cited(benchmarks)])
     blocks = [
@@ -199,7 +197,7 @@ def _cited(benchmarks: Iterable[str]) -> list[str]:
 
 
 def write_bibtex(benchmarks: Iterable[str]) -> str:
-    """Return the citations for a run: this package, and the papers behind its benchmarks."""
+    """Return the citations for a run: this package, and the papers of its benchmarks."""
     own = {"title": "tradeassay: what is a trading model's result made of?", "version": __version__}
     entries = [
         ("software", "tradeassay", {"author": "{The tradeassay developers}", **own, "year": "2026"})
@@ -219,11 +217,11 @@ def write_bibtex(benchmarks: Iterable[str]) -> str:
 PasteFormat = Literal["md", "latex", "bibtex", "csv", "json", "card"]
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
 _FOR_PAPERS = ("Return", "Sharpe", "Max", "Excess")
-"""The columns that fit a page of a paper in a readable size. Verdicts have a table of their own."""
+"""The columns that fit a page of a paper in a readable size. Verdicts have a separate table."""
 
 
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
-    """Return a run's leaderboards as tables to paste."""
+    """Return a run's leaderboards as tables for pasting into a document."""
     if isinstance(source, CodeRun):
         return (paste_table(source),)
     data = source if isinstance(source, RunSummary) else summary_of(source, details=False)
@@ -233,10 +231,9 @@ def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
 def paste(
     source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequence[str] = ()
 ) -> str:
-    """Return a run's leaderboards as text in one of :data:`PasteFormat`, or only some of their
-    ``columns``.
+    """Return a run's leaderboards as text in one of :data:`PasteFormat`.
 
-    Raises :class:`UserError` for a column that no table has.
+    ``columns`` selects columns. Raises :class:`UserError` for a column that no table has.
     """
     if isinstance(source, RunSummary):
         names = tuple(setting.benchmark for setting in source.settings)
@@ -264,7 +261,7 @@ def write_tables(
 
 
 def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[PasteTable, ...]:
-    """Return the tables with the agent's column and the wanted columns, in the order asked for."""
+    """Return the tables with the agent's column and the requested columns, in the requested order."""
     if not wanted:
         return tables
     made = []
@@ -281,9 +278,7 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
         for row in table.rows:
             head, *others = (row[at] for at in places)
             why = table.unranked(row)
-            if (
-                why is not None
-            ):  # the place, where its reason stood, is not among the wanted columns
+            if why is not None:  # the column of the place, which has the reason, was not requested
                 head = msgspec.structs.replace(head, reason=f"{NOT_RANKED}{why}")
             chosen.append((head, *others))
         titles = tuple(table.columns[at] for at in places)
@@ -291,7 +286,7 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
     return tuple(made)
 
 
-# What stands in the tables
+# The content of the tables
 
 
 def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
@@ -307,7 +302,7 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
         measures = (
             paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES
         )
-        # The difference from the baseline has the interval that belongs to the corrected p-value.
+        # The difference from the baseline has the interval of the corrected p-value.
         gap = PasteCell("–") if agent.excess is None else paste_cell(agent.excess, "change")
         rows.append((place, PasteCell(agent.name), *measures, gap, PasteCell(told.label)))
         verdicts.append((agent.name, told.label, told.sentence))
@@ -335,12 +330,11 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
     )
 
 
-# How they are written
+# The formats of the tables
 
 
 def _reasons(table: PasteTable) -> tuple[list[list[str]], list[str]]:
-    """Return the texts of all entries, with marks on missing numbers, and the footnotes for the
-    marks."""
+    """Return the texts of all entries, with marks on missing numbers, and the footnotes."""
     known: dict[str, str] = {}
     rows = []
     for row in table.rows:
@@ -382,8 +376,10 @@ def _md(text: str) -> str:
 
 
 def _csv(tables: Sequence[PasteTable]) -> str:
-    """Return one row per entry with a number: the long form that every tool can pivot. Notes have
-    rows too."""
+    """Return one row per entry with a number: the long form that every tool can pivot.
+
+    Notes also have rows.
+    """
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(("table", "row", "agent", "column", "value", "low", "high", "text", "reason"))
@@ -411,6 +407,6 @@ def _csv(tables: Sequence[PasteTable]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text that a spreadsheet does not read as a formula."""
+    """Return a text that a spreadsheet does not interpret as a formula."""
     text = text.replace(numbers.MINUS, "-")
     return f"'{text}" if text[:1] in "=@\t\r" else text

@@ -1,4 +1,4 @@
-"""Show runs on a terminal: leaderboards with badges and sentences, and two runs side by side."""
+"""Display runs on a terminal: leaderboards with badges and sentences, and two runs side by side."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COMPARED = ("cumulative_return", "sharpe", "max_drawdown")
 
 
 def terminal(source: Run | RunSummary) -> TerminalReport:
-    """Return leaderboards, badges and sentences as one rich renderable that fits any width."""
+    """Return leaderboards, badges and sentences as a rich renderable that fits any width."""
     return TerminalReport(
         source if isinstance(source, RunSummary) else summary_of(source, details=False)
     )
@@ -67,7 +67,8 @@ def print_code_board(run: CodeRun) -> None:
         titles[place] = f"{'>' if numeric else ''}{title.lower()}"
     rows: list[tuple[str | Text, ...]] = []
     for row in page.board.rows:
-        # A terminal has room for one interval: that of the last share, which is the result.
+        # A terminal has space for one interval. It is the interval of the last share, which is the
+        # result.
         decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
         cells = []
         for place, cell in enumerate(row.cells):
@@ -92,7 +93,7 @@ def print_code_board(run: CodeRun) -> None:
 
 
 class TerminalReport:
-    """The terminal's view of a run."""
+    """The report of a run for a terminal."""
 
     def __init__(self, data: RunSummary) -> None:
         self.data = data
@@ -142,14 +143,14 @@ class TerminalReport:
 
 
 def _reliable(reliability: Reliability) -> Text:
-    """Return the sentences on reliability, as text."""
+    """Return the sentences on reliability as text."""
     return Text(
         "\n".join(("\nHow reliable", *(f"- {sentence}" for sentence in reliability.sentences)))
     )
 
 
 def board(setting: SettingSummary, level: float) -> StackedTable:
-    """Return one leaderboard. Agents without a result are shown as failed, with the reason."""
+    """Return one leaderboard. Agents without a result are listed as failed, with the reason."""
     models = any(agent.model for agent in setting.agents)
     rates = [
         agent.measures["failure_rate"].median.value
@@ -205,7 +206,7 @@ def board(setting: SettingSummary, level: float) -> StackedTable:
             measured.append(
                 Text(numbers.written(measure.value, form), style="" if known else "dim")
             )
-            if known and len(measured) == 1:  # a terminal has room for one interval
+            if known and len(measured) == 1:  # a terminal has space for one interval
                 measured[0].append(bracketed(measure, form), style="dim")
         rows.append(
             (

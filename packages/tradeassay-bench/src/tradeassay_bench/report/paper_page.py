@@ -1,4 +1,4 @@
-"""Write a paper with our results in it: one page, and every table as Markdown, LaTeX and CSV."""
+"""Write a paper with our results: one page, and every table as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ def _pasted(
 
 
 def print_paper(page: PaperPage, *, only: bool = False) -> None:
-    """Print a paper's tables on stdout in its order. ``only`` leaves out those without our numbers.
+    """Print the tables of a paper on stdout in the paper's order.
 
-    The reasons for empty cells are printed below their table.
+    ``only`` omits tables without our numbers. The reasons for empty cells are printed below their
+    table.
     """
     from rich.console import Group
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""Tables to paste into a paper: every entry with its text, and the number behind it."""
+"""Define tables for pasting into a paper. Every entry has its text and its number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def in_line(measure: Measure, form: str) -> str:
 
 
 class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry: its text for readers, and the number behind it where there is one; ``reason`` says why not."""
+    """One entry: its text for readers, and its number.
+
+    If there is no number, ``reason`` states why.
+    """
 
     text: str
     value: float | None = None
@@ -27,13 +30,13 @@ class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def bracketed(measure: Measure, form: str) -> str:
-    """Return an interval in brackets, to stand behind its number; nothing where there is none."""
+    """Return an interval in brackets, to follow its number; empty without an interval."""
     made = shown(measure, form, between="{low}, {high}").interval
     return f" [{made}]" if made else ""
 
 
 def paste_cell(measure: Measure, form: str) -> PasteCell:
-    """Return a measure as an entry, its interval in brackets."""
+    """Return a measure as an entry, with its interval in brackets."""
     if measure.value is None:
         return PasteCell(numbers.NONE, reason=measure.reason)
     text = numbers.written(measure.value, form) + bracketed(measure, form)
@@ -41,13 +44,16 @@ def paste_cell(measure: Measure, form: str) -> PasteCell:
 
 
 NOT_RANKED = "not ranked: "
-"""How the reason of an entry begins where its row has no place among the others."""
+"""The start of the reason of an entry whose row is not ranked."""
 
 
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
+    """One leaderboard.
 
-    ``verdicts`` are agent, label and sentence; ``excess_returns`` every agent's difference from the baseline."""
+    ``columns`` name the entries of every row. ``notes`` are printed below the table. ``verdicts``
+    are agent, label and sentence. ``excess_returns`` contains every agent's difference from the
+    baseline.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -58,10 +64,13 @@ class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def named(self) -> int:
-        """Which entry of a row says whose it is: the first, or the one after its place or tier."""
+        """Return the index of the entry with the row's name.
+
+        It is the first entry, or the second if the first is a place or tier.
+        """
         return 1 if self.columns[0] in ("#", "tier") else 0
 
     def unranked(self, row: Sequence[PasteCell]) -> str | None:
-        """Return why a row has no place among the others; None where it has one, or is a baseline."""
+        """Return why a row is not ranked; None if it is ranked or is a baseline."""
         reason = row[0].reason
         return None if reason is None else reason.removeprefix(NOT_RANKED)

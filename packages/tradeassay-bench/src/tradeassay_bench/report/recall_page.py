@@ -1,4 +1,4 @@
-"""Show a model's memory on one page: recall by month, with the knowledge cutoff drawn in."""
+"""Display a model's memory on one page: recall by month, with the knowledge cutoff marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXAMPLES = 12
 
 
 def write_recall(report: RecallReport, path: Path) -> Path:
-    """Write the page of a model's recall."""
+    """Write the page of a model's recall and return its path."""
     shown = [one for one in report.answers if one.right][: _EXAMPLES // 2]
     shown += [one for one in report.answers if not one.right][: _EXAMPLES - len(shown)]
     context = {"report": report, "chart": recall_chart(report), "examples": shown}
@@ -30,7 +30,10 @@ def write_recall(report: RecallReport, path: Path) -> Path:
 
 
 def recall_chart(report: RecallReport) -> Markup | None:
-    """Return recall by month: 0 is guessing, 1 is knowing. None if nothing could be scored."""
+    """Return a chart of recall by month: 0 is guessing, 1 is knowing.
+
+    Returns None if nothing could be scored.
+    """
     months = [one for one in report.months if one.recall.value is not None]
     if not months:
         return None
@@ -46,7 +49,7 @@ def recall_chart(report: RecallReport) -> Markup | None:
                     entry=entry, label=_LABELS[entry], baseline=entry == "control", returns=values
                 )
             )
-    # Where there are too few days for an interval, the band is as thin as the line.
+    # With too few days for an interval, the band is as thin as the line.
     low, middle, high = (
         tuple(one.recall.value if (v := getattr(one.recall, end)) is None else v for one in months)
         for end in ("low", "value", "high")
@@ -68,7 +71,7 @@ def recall_chart(report: RecallReport) -> Markup | None:
 
 
 def write_counterfactual(report: CounterfactualReport, path: Path) -> Path:
-    """Write the page of a counterfactual test."""
+    """Write the page of a counterfactual test and return its path."""
     changed = [one for one in report.decisions if one.arm != "again" and (one.recorded or one.now)][
         :_EXAMPLES
     ]

@@ -1,4 +1,4 @@
-"""The charts of a run's page: returns, drawdowns, holdings and trades of its accounts."""
+"""Draw the charts of a run's page: returns, drawdowns, holdings and trades of its accounts."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ from tradeassay_bench.report.curves import curve_chart, kept, since_start
 from tradeassay_bench.runs.summary import AgentSummary, SettingSummary
 
 HELD_POINTS = 64
-"""The most points of a chart of holdings."""
+"""The maximum number of points of a chart of holdings."""
 PRICE_POINTS = 110
-"""The most closing prices of a chart with trades."""
+"""The maximum number of closing prices of a chart with trades."""
 
 
 class SettingCharts(msgspec.Struct, frozen=True, kw_only=True):
     """The charts of a setting. ``holdings`` and ``trades`` are by the agents' ids on the page.
 
-    ``prices`` are the charts, by symbol, on which ``charts.js`` puts the trades. ``trades`` are
-    (index into ``prices``, purchases and sales as (day, price, size)), the largest traded value
-    first.
+    ``prices`` are charts by symbol, to which ``charts.js`` adds the trades. ``trades`` are (index
+    into ``prices``, purchases and sales as (day, price, size)), the largest traded value first.
     """
 
     equity: Markup
@@ -52,8 +51,10 @@ class SettingCharts(msgspec.Struct, frozen=True, kw_only=True):
 def setting_charts(
     setting: SettingSummary, place: str, look: dict[str, LineStyle], ids: dict[str, str]
 ) -> SettingCharts:
-    """Return the charts of a setting. ``place`` is its id on the page, ``ids`` are those of the
-    agents."""
+    """Return the charts of a setting.
+
+    ``place`` is the id of the setting on the page. ``ids`` are the ids of the agents.
+    """
     equity, underwater = account_curves(setting)
     detailed = [agent for agent in setting.agents if agent.name in ids]
     traded_by = {ids[agent.name]: traded(agent) for agent in detailed}
@@ -83,7 +84,7 @@ def setting_charts(
 
 
 def account_curves(setting: SettingSummary) -> tuple[Equity, Equity]:
-    """Return the first accounts' returns since the start beside one market, and their drawdowns.
+    """Return the first accounts' returns since the start, with one market, and their drawdowns.
 
     The market is the baseline, or the index if there is no baseline.
     """
@@ -109,8 +110,10 @@ def account_curves(setting: SettingSummary) -> tuple[Equity, Equity]:
 
 
 def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | None:
-    """Return the holdings of the shown repetition over time, largest first; None if nothing was
-    held."""
+    """Return the holdings of the displayed repetition over time, largest first.
+
+    Returns None if it never held anything.
+    """
     held = None if agent.detail is None else agent.detail.holdings
     if held is None or not held.symbols:
         return None
@@ -146,7 +149,7 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
 def _price_chart(
     setting: SettingSummary, symbol: str, trades: Sequence[tuple[int, float, float]]
 ) -> Markup:
-    """Return the closes of a symbol in a frame with room for every agent's trades."""
+    """Return a chart of a symbol's closes, with a price range that includes every agent's trades."""
     known = setting.prices.get(symbol)
     places = kept(len(setting.sessions), [], PRICE_POINTS) if known is not None else []
     closes = [None if known is None else known[place] for place in places]

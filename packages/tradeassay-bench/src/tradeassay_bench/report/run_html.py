@@ -1,4 +1,4 @@
-"""The page of a recorded run: a tab for each setting, with its leaderboard, curves and accounts."""
+"""Render the page of a recorded run: a tab for each setting, with leaderboard, curves and accounts."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _TILES = (
     *("annualised_return", "sharpe", "sortino", "max_drawdown"),
     *("volatility", "calmar", "information_ratio", "turnover"),
 )
-"""Scored measures that the tiles of an agent show."""
+"""The scored measures on the tiles of an agent."""
 
 
 class AgentOnPage(AccountOnPage):
     """An agent of a run, with its place on the leaderboard.
 
-    Without a verdict its chart shows the difference from the baseline.
+    Without a verdict its chart is the difference from the baseline.
     """
 
     agent: AgentSummary
@@ -104,7 +104,7 @@ class AgentOnPage(AccountOnPage):
 
     @property
     def tiles(self) -> list[Tile]:
-        """The scored measures of the run, medians over seeds, with their spread."""
+        """Return the scored measures of the run, medians over seeds, with their spread."""
         tiles = []
         for name in _TILES:
             figure = self.figure(name)
@@ -114,14 +114,14 @@ class AgentOnPage(AccountOnPage):
         return tiles
 
     def measure_title(self, name: str) -> str:
-        """Return the title of a measure; one against an index names it."""
+        """Return the title of a measure. If the measure uses an index, the title includes its name."""
         title, index = BY_ID[name].title, self._run_tab.setting.index_name
         if name == "excess_return":
             return title if index is None else f"Return over {index}"
         return f"{title} versus {index}" if name == "information_ratio" and index else title
 
     def figure(self, name: str) -> MeasureShown:
-        """Return a measure written out; the return has its interval drawn."""
+        """Return a measure as text. The return also has a drawing of its interval."""
         scale = self._run_tab.returns if name == "cumulative_return" else None
         return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
 
@@ -150,7 +150,8 @@ class RunTab(TabOnPage):
         self.setting = setting
         super().__init__(id, tab, setting.id, judged, data)
         self.has_models = any(agent.model is not None for agent in setting.agents)
-        # The page opens with the account that a reader came for: the best model, or the best that is no baseline.
+        # The page opens with the account that a reader wants to see: the best model, or the best
+        # agent that is not a baseline.
         models = [one for one in self.agents if one.agent.model is not None]
         self.first = next((one for one in (*models, *self.agents) if not one.baseline), None)
         there = {one.agent.name: one.id for one in self.agents if one.detail is not None}
@@ -171,7 +172,7 @@ class RunTab(TabOnPage):
         self.badges = setting_badges(setting)
         best = answer(setting)
         self.headline, self.support = best.headline, best.support
-        # A judged setting has one number on what it can show: that of each account's statements.
+        # A judged setting has one number on its power: the number in each account's statements.
         self.in_words = in_words(setting)
         if not self.judged:
             self.in_words += setting.limits
@@ -223,12 +224,11 @@ def render_html(
     verified: VerifyReport | None = None,
     assay: Assay | None = None,
 ) -> str:
-    """Return the page of a run or of an assay. All text is escaped, and the page works offline from
-    a file.
+    """Return the page of a run or of an assay as HTML.
 
-    ``papers`` are the paper's own tables, if the benchmark has a paper. ``verified`` has the
-    results of the run's claims, if it was verified just now. ``assay`` says what the run's results
-    are made of, if that is known.
+    All text is escaped, and the page works offline from a file. ``papers`` are the tables of the
+    paper, if the benchmark has a paper. ``verified`` has the results of the run's claims, if it was
+    just verified. ``assay`` is the assay of the run, if there is one.
     """
     if isinstance(data, Assay):
         return render_assay(data)
@@ -254,12 +254,11 @@ def write_html(
     verified: VerifyReport | None = None,
     assay: Assay | None = None,
 ) -> Path:
-    """Write the self-contained page and return its path (default: ``report.html`` in the run's
-    folder).
+    """Write the self-contained page and return its path.
 
-    ``summary`` is the run's summary if the caller has it. ``verified`` has the results of the run's
-    claims if it was verified just now, and the page then shows them claim by claim. ``assay`` is by
-    default the one recorded with the run.
+    The default path is ``report.html`` in the run's folder. ``summary`` is the run's summary if the
+    caller has it. ``verified`` has the results of the run's claims if it was just verified. The
+    page then lists them claim by claim. ``assay`` defaults to the assay recorded with the run.
     """
     if isinstance(source, CodeRun):
         from tradeassay_bench.report.code_page import write_code_html
@@ -267,7 +266,7 @@ def write_html(
         return write_code_html(source, path, verified)
     if not isinstance(source, Run):
         if path is None:
-            raise UserError("no place for the page", hint="give a path")
+            raise UserError("no path for the page is given", hint="give a path")
         if isinstance(source, Assay):
             return write_assay(source, path)
         return write_page(path, render_html(source, verified=verified, assay=assay))

@@ -1,4 +1,4 @@
-"""A notebook's view of a run: its leaderboards as HTML without scripts, with all text escaped."""
+"""Display a run in a notebook: its leaderboards as HTML without scripts, with all text escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradeassay_bench.runs import CodeRun, Run
 
 
 def run_piece(run: Run | CodeRun) -> str:
-    """Return a run's leaderboards. For an unfinished run, return its progress."""
+    """Return a run's leaderboards as HTML. For an unfinished run, return its progress."""
     head = Markup("<p><b>{}</b> <small>{}</small></p>").format(run.name, run.folder)
     try:
         tables = paste_tables(run)

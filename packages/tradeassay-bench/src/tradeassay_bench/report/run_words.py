@@ -1,8 +1,8 @@
-"""Plain sentences: the best agent, its difference from the baseline, and from itself in other
-settings.
+"""Write the sentences of a report.
 
-Nothing is decided here. Whether two agents can be told apart was recorded with the scores, after
-Holm's correction for the number of agents compared in one table. Tiers are in the summary.
+They name the best agent, compare it with the baseline, and compare agents between settings. This
+module decides nothing. The scores record whether two agents differ significantly, after Holm's
+correction for the number of agents compared in one table. Tiers are in the summary.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tradeassay_bench.runs.summary import (
 )
 
 MOSTLY_REFUSED = 0.5
-"""The share of refused orders from which an account's refusals say more than its return."""
+"""The smallest share of refused orders for which a sentence reports an account's refusals."""
 _PLURALS = {
     " beats ": " beat ",
     " falls ": " fall ",
@@ -35,21 +35,23 @@ _PLURALS = {
 
 
 class BestAnswer(msgspec.Struct, frozen=True):
-    """The answer to "which agent is best?": a headline and its support."""
+    """The answer to "which agent is best?": a headline and its evidence."""
 
     headline: str
     support: tuple[str, ...]
 
 
 def setting_badges(setting: SettingSummary) -> BadgeTexts:
-    """Return the badges of a setting. The most live source of answers comes first."""
+    """Return the badges of a setting. The badge of the most live source of answers is first."""
     there = {agent.model.answers for agent in setting.agents if agent.model is not None}
     return badge_words(setting.badges, [kind for kind in ANSWERS if kind in there])
 
 
 def cost_line(agent: AgentSummary) -> str:
-    """Return a line below a model's name: ``scripted model · 1.0M tokens · $0.00``; empty for a
-    rule."""
+    """Return the line below a model's name, e.g. ``scripted model · 1.0M tokens · $0.00``.
+
+    It is empty for a rule.
+    """
     if agent.model is None:
         return ""
     parts, cost = [ANSWERS[agent.model.answers]], agent.model.cost
@@ -84,8 +86,10 @@ def _standing_of(versus: AgainstBaseline, sentence: str) -> AgentStanding:
 
 
 def in_words(setting: SettingSummary) -> tuple[str, ...]:
-    """Return how every agent compares with the baseline, agents of the same standing in one
-    sentence."""
+    """Return sentences that compare every agent with the baseline.
+
+    Agents with the same result share a sentence.
+    """
     names_by_sentence: dict[str, list[str]] = {}
     for agent in setting.ranked:
         compared = standing(agent, setting)
@@ -119,7 +123,7 @@ def in_words(setting: SettingSummary) -> tuple[str, ...]:
 
 
 def answer(setting: SettingSummary) -> BestAnswer:
-    """Answer "which agent is best?", with the best-founded statement first."""
+    """Return the answer to "which agent is best?", with the best-supported statement first."""
     phrase = setting.baseline_phrase
     played = [
         agent for agent in setting.ranked if agent.result.value is not None and not agent.baseline
@@ -128,7 +132,7 @@ def answer(setting: SettingSummary) -> BestAnswer:
     if not rivals and not played:
         if any(agent.result.value is not None for agent in setting.agents):
             return BestAnswer(
-                "Only the baseline has a result.", ("There is nobody to compare it with.",)
+                "Only the baseline has a result.", ("There is no agent to compare it with.",)
             )
         return BestAnswer(
             "No agent has a result.", ("Every episode failed; the reasons are below.",)
@@ -151,10 +155,10 @@ def answer(setting: SettingSummary) -> BestAnswer:
     if not rivals:
         headline = "No agent is ranked: too many sessions had no usable answer."
         return BestAnswer(headline, (*contest_words(setting), *others))
-    # A statement about all ranked agents need not hold for an agent that failed too often.
+    # A statement about all ranked agents may be false for an agent that failed too often.
     kind = "agent" if len(rivals) == len(played) else "ranked agent"
     best, one = rivals[0], len(rivals) == 1
-    # The best agent comes after the baseline if the baseline returned more.
+    # The best agent follows the baseline if the baseline returned more.
     subject = (
         f"After {phrase}, {best.name}"
         if returned is not None and returned > (best.result.value or 0.0)
@@ -163,7 +167,8 @@ def answer(setting: SettingSummary) -> BestAnswer:
     highest = "the highest return" if kind == "agent" else f"the highest return of a {kind}"
     tier = setting.contest.tiers[0] if setting.contest is not None and len(rivals) > 1 else ()
     if winners and tier == (winners[0],):
-        # The best agent differs from every rival. Beating the baseline alone makes no agent better than a rival.
+        # The best agent differs from every rival. An agent is not better than a rival because it
+        # beats the baseline.
         headline = f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than chance explains."
     elif winners:
         headline = f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than chance explains."
@@ -190,7 +195,7 @@ def answer(setting: SettingSummary) -> BestAnswer:
 
 
 def contest_words(setting: SettingSummary) -> list[str]:
-    """Return which agents cannot be told apart from the best one, and which are not ranked."""
+    """Return sentences on the tiers and on the agents that are not ranked."""
     contest = setting.contest
     without = [
         f"{agent.name} is not ranked: {agent.unranked}."
@@ -218,7 +223,10 @@ def contest_words(setting: SettingSummary) -> list[str]:
 
 
 def markets_words(comparison: OverMarkets, title: str = "") -> str:
-    """Return who is best over several markets, and how much mean ranks would have to differ."""
+    """Return a sentence on the best agents over several markets.
+
+    It includes the critical difference of mean ranks.
+    """
     ranks, need = comparison.places.mean_ranks, comparison.places.difference
     means = ", ".join(f"{name} {value:.1f}" for name, value in ranks.items())
     text = f"Over {comparison.places.markets} markets{title} the mean places are {means}. "
@@ -234,7 +242,7 @@ def markets_words(comparison: OverMarkets, title: str = "") -> str:
 
 
 def setting_title(comparison: OverMarkets, among: Sequence[OverMarkets]) -> str:
-    """Return in brackets the options in which a comparison differs from the others of the run."""
+    """Return the options, in brackets, that distinguish a comparison from the rest of the run."""
     apart = [
         value
         for key, value in comparison.options.items()
@@ -250,7 +258,7 @@ def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
 
 
 def contrast_in_words(contrast: Contrast) -> tuple[str, ...]:
-    """Return a contrast in plain words, one sentence for every agent and setting."""
+    """Return a contrast as sentences, one for every agent and setting."""
     first, *others = contrast.labels
     sentences = []
     for row in contrast.rows:

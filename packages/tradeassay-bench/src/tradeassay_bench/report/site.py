@@ -1,12 +1,12 @@
-"""A site without a server: a board per benchmark over all runs, a page per run, searchable
-conversations.
+"""Write a static site: boards by benchmark, a page per run, and searchable conversations.
 
-Every page is one self-contained file, so that the folder can be opened from a disk or put on any
-web host. The board is also written as JSON, as a feed, and as cards to embed.
+A board lists all runs of a benchmark. Every page is one self-contained file, so that the folder can
+be opened from a disk or published on any web host. The board is also written as JSON, as a feed,
+and as cards to embed.
 
-Numbers are shown of runs that are verified while the site is written, verdicts of assays that are
-made again. Every row states this. Sealed runs beside the runs are offered for download if they are
-of the same bytes.
+Each run is verified while the site is written. Only numbers of verified runs are displayed, and
+only verdicts of assays that are recomputed. Every row states this. Sealed runs in the folder are
+offered for download if their bytes match.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ from tradeassay_bench.runs.verify.report import VerdictWord, verify
 from tradeassay_bench.runs.verify.seal import run_root, seal_beside
 
 _PAGE = 4_000_000
-"""The characters of conversations on one page. Compressed, a page stays below two megabytes."""
+"""The maximum number of conversation characters on one page, so that it stays below two megabytes.
+"""
 _ROWS = 1_000
-"""The rows of a board on one page."""
+"""The number of rows of a board on one page."""
 
 
 _NO_FIGURE = PasteCell("\u2013")
@@ -55,12 +56,12 @@ _NO_FIGURE = PasteCell("\u2013")
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of one run on the board of its benchmark.
 
-    ``checked`` is the verification's result. ``verdict`` is the verdict of the repeated assay, or
-    the comparison with the baseline, and ``tone`` its colour. ``alpha`` is the stated one.
-    ``excess`` is the excess return, and ``versus`` names the benchmark and what it is given for
-    ("per year versus buy and hold"). ``figures`` are the measures of its kind of benchmark, by
-    column title. ``link`` leads to the account on the run's page, ``card`` to a picture.
-    ``unranked`` says why the row is behind the ranked ones.
+    ``checked`` is the verification's result. ``verdict`` is the verdict of the recomputed assay, or
+    the comparison with the baseline. ``tone`` is its colour. ``alpha`` is the recorded alpha.
+    ``excess`` is the excess return, and ``versus`` names its benchmark and period ("per year versus
+    buy and hold"). ``figures`` are the measures of its kind of benchmark, by column title. ``link``
+    is the address of the account on the run's page, and ``card`` of a picture. ``unranked`` is the
+    reason why the row is listed after the ranked rows.
     """
 
     benchmark: str
@@ -80,7 +81,7 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def result(self) -> tuple[str, PasteCell]:
-        """The leading figure and its title: the return, or for programs the last share."""
+        """Return the leading figure and its title: the return, or for programs the last share."""
         return next(
             (pair for pair in reversed(self.figures.items()) if pair[1].low is not None),
             ("", _NO_FIGURE),
@@ -90,9 +91,9 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The verification of a run while the site was written.
 
-    ``word`` is its result (see :attr:`~tradeassay_bench.runs.VerifyReport.word`), and ``why`` lists
-    what was not made again. ``root`` is the hash over its scores and evidence, ``version`` that of
-    the verifier.
+    ``word`` is its result (see :attr:`~tradeassay_bench.runs.VerifyReport.word`). ``why`` lists the
+    claims that were not recomputed. ``root`` is the hash over its scores and evidence. ``version``
+    is the version of the verifier.
     """
 
     root: str
@@ -102,10 +103,10 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the site. ``talked`` counts sessions with a conversation, ``sealed`` is its
-    archive's name.
+    """One run on the site.
 
-    A run that is ``unverified`` is listed without its numbers.
+    ``talked`` counts sessions with a conversation. ``sealed`` is the name of its archive. An
+    ``unverified`` run is listed without its numbers.
     """
 
     name: str
@@ -118,7 +119,7 @@ class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The written site: the verifications by run. ``left_out`` pairs a folder with the reason."""
+    """The verifications of a written site, by run. ``left_out`` pairs a folder with the reason."""
 
     index: Path
     runs: dict[str, RunVerdict]
@@ -136,13 +137,16 @@ def write_site(
 ) -> SiteReport:
     """Write a site over all runs below ``runs`` into ``out``. Each run is verified.
 
-    A run is left out and reported if it cannot be read, is contradicted, is a copy of another, or
-    has a seal of other bytes. Pages of runs that are not shown are removed. A run whose numbers
-    could not be made again is listed without them. ``home`` is the data store's root.
+    A run is left out and reported if it cannot be read, is contradicted, is a copy of another run,
+    or has a seal that does not match its bytes. Pages of runs that are not displayed are removed. A
+    run whose numbers could not be recomputed is listed without them. ``home`` is the data store's
+    root.
     """
     folders, left_out = _run_folders(runs)
     if not folders and not left_out:
-        raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")
+        raise UserError(
+            f"no run in {runs}", hint="give the folder that contains the runs, e.g. runs/"
+        )
     site_runs: list[SiteRun] = []
     rows: list[SiteRow] = []
     talks = _Talks(out)
@@ -170,7 +174,8 @@ def write_site(
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
         except OSError as error:
-            # An unreadable file of a run leaves that run out. A file of the site that cannot be written ends the work.
+            # An unreadable file of a run excludes that run. A file of the site that cannot be
+            # written stops the work.
             within = (folder, folder.absolute(), folder.resolve())
             if not isinstance(error.filename, str) or not any(
                 map(Path(error.filename).is_relative_to, within)
@@ -216,7 +221,7 @@ def write_site(
 
 
 def _board_order(row: SiteRow) -> tuple[bool, float]:
-    """Return the key that sorts a board: ranked rows first, then by alpha, or by the result."""
+    """Return the sort key of a board: ranked rows first, then by alpha, or by the result."""
     for measure in (row.alpha, row.excess, row.result[1]):
         if measure is not None and measure.value is not None:
             return row.unranked is not None, -measure.value
@@ -224,7 +229,7 @@ def _board_order(row: SiteRow) -> tuple[bool, float]:
 
 
 def _run_folders(runs: Path) -> tuple[list[Path], list[tuple[str, str]]]:
-    """Return the folders of runs, and the folders that cannot be read with the reason."""
+    """Return the folders of runs, and the unreadable folders with the reason."""
     folders, closed = [], list[tuple[str, str]]()
     for folder in sorted(runs.iterdir()):
         manifest = folder / "manifest.json"
@@ -235,14 +240,14 @@ def _run_folders(runs: Path) -> tuple[list[Path], list[tuple[str, str]]]:
                 (link for link in (folder, manifest) if link.is_symlink() and not link.exists()),
                 None,
             ):
-                closed.append((folder.name, f"{broken_link} is a link that leads nowhere"))
+                closed.append((folder.name, f"{broken_link} is a broken link"))
         except OSError as error:
             closed.append((folder.name, f"{folder} cannot be read: {error.strerror}"))
     return folders, closed
 
 
 def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
-    """Remove the pages of runs that are not shown. A run's own folder is left alone."""
+    """Remove the pages of runs that are not displayed. A run's own folder is not changed."""
     talks.written()
     for page in out.glob("conversations*.html"):
         if page.name not in talks.pages:
@@ -262,7 +267,7 @@ def _write_run(
 ) -> tuple[SiteRun, list[SiteRow]]:
     """Write the pages of one run. Return its entry and its rows."""
     sealed, sure = seal_beside(run.folder, verdict.root), verdict.word != "unverified"
-    # Two runs may share a name, which is the runner's choice. The folder's name tells them apart.
+    # Two runs may share a name, which is the runner's choice. The folder's name distinguishes them.
     name = run.folder.resolve().name
     place = out / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
@@ -323,7 +328,7 @@ def _write_run(
 def _board(
     run: Run, summary: RunSummary, name: str, checked: RunVerdict, assayed: Assay | None
 ) -> list[SiteRow]:
-    """Return the rows of a run that trades."""
+    """Return the rows of a trading run."""
     judged = {} if assayed is None else {(one.setting, one.agent): one for one in assayed.agents}
     rows = []
     for number, setting in enumerate(summary.settings):
@@ -363,8 +368,10 @@ def _board(
 
 
 class _Talks:
-    """The conversations of all runs, in pages of one list that readers search by words, outcome and
-    tool."""
+    """The conversations of all runs, on pages of one list.
+
+    The list can be searched by words, outcome and tool.
+    """
 
     def __init__(self, out: Path) -> None:
         self.count, self.pages = 0, list[str]()
@@ -381,7 +388,7 @@ class _Talks:
                     self.written()
 
     def written(self) -> int:
-        """Write the rest and return the number of pages."""
+        """Write the remaining conversations and return the number of pages."""
         if self._pack.rows:
             number = len(self.pages) + 1
             self.pages.append(f"conversations{f'-{number}' if number > 1 else ''}.html")

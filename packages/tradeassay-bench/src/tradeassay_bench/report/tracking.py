@@ -1,6 +1,6 @@
 """Log a run's numbers in an experiment tracker, MLflow or Weights & Biases (extra ``tracking``).
 
-Nothing is computed here: every number is the run's own, with its interval.
+Nothing is computed here: every number is from the run, with its interval.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LoggedValues = tuple[dict[str, str], dict[str, float]]
 def tracked(run: Run | CodeRun) -> LoggedValues:
     """Return the parameters and the numbers of a finished run, for a tracker.
 
-    Numbers are named ``table/agent/column``, with their interval's ends. Names that differ only in
-    characters that a tracker refuses are numbered. Raises :class:`RunError` for a run that is not
-    finished.
+    Numbers are named ``table/agent/column``, with the ends of their intervals. Names that differ
+    only in characters that a tracker rejects are numbered. Raises :class:`RunError` for an
+    unfinished run.
     """
     if not run.complete:
         raise RunError(f"{run.name} is not finished", hint=f"tradeassay resume {run.folder}")
@@ -74,7 +74,7 @@ def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") 
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         hint = "wandb login, or WANDB_MODE=offline"
         if tracker == "mlflow":
-            hint = "name a store with MLFLOW_TRACKING_URI, e.g. sqlite:///mlflow.db"
+            hint = "set a store with MLFLOW_TRACKING_URI, e.g. sqlite:///mlflow.db"
         raise RunError(f"{tracker} did not accept the run: {reason}", hint=hint) from error
 
 

@@ -1,12 +1,12 @@
-"""Verify the files beside a run's record: its page is written again from the record and compared.
+"""Verify the files next to a run's record: rewrite its page from the record and compare.
 
-Two parts of a page depend on the place where it was written and are compared apart: the path in its
-commands, and the number of runs in its folder. A path to another run is reported, because a page
-could send its readers to somebody else's honest run.
+Two parts of a page depend on the place where it was written and are compared separately: the path
+in its commands, and the number of runs in its folder. A path to a different run is reported,
+because a page could refer its readers to an honest run of a different author.
 
-A page that was written by another version of tradeassay may state the same numbers in other words.
-That cannot be checked here, and is no contradiction. A paper's page is made of the runs in its
-folder, and these are verified.
+A page from a different version of tradeassay may state the same numbers in different words. Such a
+page cannot be checked here, and is not a contradiction. A paper's page is derived from the runs in
+its folder, which are verified.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from tradeassay_bench.runs.verify.report import (
 
 PAPER = "paper.json"
 _CARDS = "cards/*"
-"""The scorecards beside a run's page."""
+"""The scorecards next to a run's page."""
 _HERE = re.compile(
     r"(?<=<code data-placed>tradeassay )(verify|resume|assay) ([^<>]+?)((?: --[a-z-]+)?)(?=<)"
 )
@@ -74,20 +74,20 @@ _LIVE = re.compile(
     r"<style\b.*?</style>|<script\b.*?</script>|<(?:base|embed|iframe|img|link|object)\b[^>]*>|\s(?:on\w+|style)=[^>]*",
     re.DOTALL | re.IGNORECASE,
 )
-"""Content that may make a browser show something else than a page's text."""
+"""Content that may make a browser display something different from a page's text."""
 _CHIP = re.compile(r"<span class=\"chip[^>]*>(?:<span[^>]*>[^<]*</span> )?([^<]+)</span>")
 _VERDICTS = frozenset((*LABELS.values(), *NOT_FIRM.values(), *OTHER_LABELS))
 _ASSAYED = "Every session's return is split into market, style, selection and trading"
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
-"""The largest pack that is opened, in bytes."""
+"""The maximum size of a pack that is opened, in bytes."""
 
 
 class PaperRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The record beside ``paper.html``: the runs or seasons of the page, and how it was made.
+    """The record next to ``paper.html``: the runs or seasons of the page, and its options.
 
-    ``replayed`` are the seasons whose models were not asked. ``probe`` is what attackers of a mask
-    recovered.
+    ``replayed`` lists the seasons with replayed answers. ``probe`` contains the results of the
+    attackers of a mask.
     """
 
     runs: tuple[str, ...]
@@ -97,8 +97,7 @@ class PaperRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
-    """Make the assay and the page beside an intact record again, and add their claims to the
-    report."""
+    """Recompute the assay and the page next to an intact record, and report their claims."""
     if isinstance(run, Run) and (run.folder / "assay.json").is_file():
         report = check_assay(run, report)
     page = run.folder / "report.html"
@@ -128,7 +127,7 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
             for checked in report.claims
             if checked.claim == "account" and checked.outcome == "cannot be checked"
         ]
-        if wrong and unsure:  # a page shows a venue's rules, and they are not the run's here
+        if wrong and unsure:  # the venue's rules on the page differ from the rules here
             wrong, missing = [], [f"{unsure[0]}: {wrong[0]}"]
     except TradeassayError as error:
         missing = [error.message]
@@ -143,9 +142,9 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     writer = "" if writer_match is None else writer_match[0].strip()
     if worded is not None and writer != __version__:
         whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
-        why = f"report.html was written by {whose}, the same numbers in other words ({worded})"
+        why = f"report.html was written by {whose}, with the same numbers in different words ({worded})"
         outcome = "cannot be checked"
-        why = f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE writes it anew"
+        why = f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE rewrites it"
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
     counted_then, counted_now = (
@@ -163,9 +162,9 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
 
 
 def _check_scorecards(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
-    """Make the scorecards beside a record without a page again, and add their claim to the report.
+    """Rewrite the scorecards next to a record without a page, and add their claim to the report.
 
-    Scorecards may be passed on without the page. Missing ones prove nothing.
+    Scorecards may be shared without the page. Missing scorecards prove nothing.
     """
     cards = [card.name for card in sorted(run.folder.glob(_CARDS)) if not is_litter(card.name)]
     if not cards:
@@ -194,16 +193,17 @@ def _outcome(wrong: Collection[str], missing: Collection[str]) -> Word:
 
 
 def _misleading(page: Path, folder: Path) -> Iterator[str]:
-    """Yield the commands of a compared page that lead to another folder."""
+    """Yield the commands of a compared page that refer to a different folder."""
     for command in dict.fromkeys(
         match.groups() for match in _HERE.finditer(page.read_text(errors="replace"))
     ):
         name, path, _ = command
         (target,) = shlex.split(html.unescape(path))
         parts, place = Path(target).parts, folder.resolve()
-        # Only the end of a path need be on a page: it may have been written from another folder.
+        # The page needs only the end of a path, because it may have been written from a different
+        # folder.
         if place.parts[-len(parts) :] != parts and Path(target).resolve() != place:
-            yield f"{page.name} tells its readers to {name} {target}, which is not what was checked"
+            yield f"{page.name} tells its readers to {name} {target}, which is not the run that was checked"
 
 
 def _other_page(
@@ -212,11 +212,11 @@ def _other_page(
     page: Path,
     patterns: tuple[str, ...] = ("report.html", _CARDS),
 ) -> tuple[list[str], str | None]:
-    """Return how a run's page differs from every page that this package writes for it.
+    """Return the differences of a run's page from every page that this package writes for the run.
 
-    The page is written with and without its assay, verified and not. Also returned is how the
-    wording differs; None if the page states something else, or more than the page differs.
-    ``patterns`` are the files that are compared.
+    The pages are written with and without the assay, verified and not. The second value is the
+    difference in wording. It is None if the page states different facts, or if more than the page
+    differs. ``patterns`` are the files that are compared.
     """
     first: list[str] = []
     worded = None
@@ -239,7 +239,7 @@ def _other_page(
                 if set(_LIVE.findall(page.read_text(errors="replace"))) - set(
                     _LIVE.findall(written.read_text())
                 ):
-                    worded += "; its scripts or styles are others, and may show anything"
+                    worded += "; its scripts or styles differ, and may display anything"
         if not wrong:
             return [], None
         first = first or wrong
@@ -247,17 +247,17 @@ def _other_page(
 
 
 def _lost_its_assay(run: Run, page: Path) -> bool:
-    """Return whether a run's page shows an assay that is no longer in the run's folder."""
+    """Return whether a run's page contains an assay that is no longer in the run's folder."""
     return not (run.folder / "assay.json").is_file() and _ASSAYED in page.read_text(
         errors="replace"
     )
 
 
 def _other_page_without_assay(run: Run, report: VerifyReport, page: Path) -> tuple[list[str], str]:
-    """Return how a page without its assay contradicts the record, and what cannot be checked.
+    """Return the contradictions of a page with a lost assay, and a note on its unverifiable part.
 
-    Lines that are the same with a new assay and without one do not depend on the assay, so they
-    must be in the page. The other lines may, because the assay's configuration was deleted with its
+    Lines that are equal with a new assay and without one do not depend on the assay, so they must
+    be in the page. All other lines may depend on it. The assay's configuration was deleted with its
     file.
     """
     summary, papers = summary_of(run), paper_pages(run)
@@ -276,19 +276,19 @@ def _other_page_without_assay(run: Run, report: VerifyReport, page: Path) -> tup
             missing_lines = Counter(lines(assayed)) & Counter(lines(plain))
             missing_lines -= page_line_counts
         if not missing_lines:
-            why = f"{page.name} shows an assay, and assay.json is not here"
-            return [], f"{why}; tradeassay assay {shlex.quote(str(run.folder))} makes it again"
+            why = f"{page.name} contains an assay, but assay.json is missing"
+            return [], f"{why}; tradeassay assay {shlex.quote(str(run.folder))} recomputes it"
         first = first or [
-            f"{page.name} is not what the record gives: it lacks {next(iter(missing_lines)).strip()[:80]!r}"
+            f"{page.name} does not match the record: it lacks {next(iter(missing_lines)).strip()[:80]!r}"
         ]
     return first, ""
 
 
 def _stated_facts(page: Path, words: Set[str]) -> list[str]:
-    """Return the facts of a page that every version states alike, in order.
+    """Return the facts of a page that every version states in the same way, in order.
 
-    These are the numbers that it shows or holds packed, and texts that are one of ``words``, such
-    as names and verdicts.
+    These are its displayed or packed numbers, and texts that are one of ``words``, such as names
+    and verdicts.
     """
     facts: list[str] = []
     for part in _UNSEEN.split("\n".join(_lines(page))):
@@ -298,7 +298,7 @@ def _stated_facts(page: Path, words: Set[str]) -> list[str]:
 
 
 def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, BadgeTexts]:
-    """Put the runs of a paper together with their caveats."""
+    """Return a paper's page from its runs, with their caveats."""
     runs = [load_run(folder / name) for name in record.runs]
     badges: dict[tuple[str, str], None] = {}
     for run in runs:
@@ -313,14 +313,14 @@ def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, BadgeTe
 def compose_seasons(
     folder: Path, record: PaperRecord, export: Callable[[Path], SeasonExport]
 ) -> tuple[PaperPage, BadgeTexts]:
-    """Put the seasons of a paper together with their caveats."""
+    """Return a paper's page from its seasons, with their caveats."""
     seasons = [export(folder / name) for name in record.runs]
     replayed = [name in record.replayed for name in record.runs]
     return ama_page(seasons), ama_badges(seasons, replayed)
 
 
 def record_paper(folder: Path, record: PaperRecord, page: PaperPage, badges: BadgeTexts) -> Path:
-    """Write a paper's page and, beside it, the record of its runs."""
+    """Write a paper's page and, next to it, the record of its runs."""
     write_atomic(folder / PAPER, canonical_json(record))
     return write_paper(page, folder, badges)
 
@@ -335,7 +335,7 @@ def read_paper(folder: Path) -> PaperRecord:
         ) from None
     if any(Path(name).name != name for name in record.runs):
         raise RunError(
-            f"{folder / PAPER} names runs outside its folder", hint="do not believe the page"
+            f"{folder / PAPER} refers to runs outside its folder", hint="do not trust the page"
         )
     return record
 
@@ -343,7 +343,7 @@ def read_paper(folder: Path) -> PaperRecord:
 def verify_paper(
     folder: Path, record: PaperRecord, check: Callable[[Path], VerifyReport]
 ) -> VerifyReport:
-    """Verify the runs of a paper's page with ``check``, and what attackers of a mask recovered."""
+    """Verify the runs of a paper's page with ``check``, and the results of the attackers of a mask."""
     outcomes: dict[VerdictWord, Word] = {
         **{"verified": "re-derived", "warning": "consistent"},
         **{"unverified": "cannot be checked", "contradicted": "contradicted"},
@@ -372,15 +372,15 @@ def verify_paper(
             for claim in claims
             if claim.outcome == "contradicted"
         ),
-        notes=("the paper's page and tables were not made again: reproduce writes them anew",),
+        notes=("the paper's page and tables were not recomputed: reproduce rewrites them",),
     )
 
 
 def _probed(probe: ProbeReport) -> ClaimOutcome:
-    """Make the attack on a mask again and compare."""
+    """Repeat the attack on a mask and compare."""
     attackers = tuple(dict.fromkeys(row.attacker for row in probe.rows))
     if models := [name for name in attackers if "/" in name]:
-        why = f"what {', '.join(models)} answered is as recorded"
+        why = f"the answers of {', '.join(models)} are as recorded"
         return ClaimOutcome(claim="probe", outcome="cannot be checked", why=why)
     again = probe_mask(probe.benchmark, attackers, dataset=probe.dataset, config=probe.config)
     same = close_line(canonical_json(again), canonical_json(probe))
@@ -390,10 +390,10 @@ def _probed(probe: ProbeReport) -> ClaimOutcome:
 def _different_files(
     made: Path, given: Path, patterns: tuple[str, ...], called: Collection[str] | None = ()
 ) -> Iterator[str]:
-    """Yield the files below ``given`` that differ from the ``made`` ones, are missing, or do not
-    belong.
+    """Yield the files below ``given`` that differ from ``made``, are missing, or are extra.
 
-    ``called`` are the names of the folder in a page's commands; None if the page has none.
+    ``called`` contains the names of the folder in a page's commands. It is None if the page has no
+    commands.
     """
     lines = partial(_lines, called=called)
 
@@ -410,7 +410,7 @@ def _different_files(
         if name not in present:
             yield f"{name} is missing"
         elif name not in written:
-            yield f"{name} is not among what is written"
+            yield f"{name} does not belong to the written files"
         elif present[name].is_symlink():
             yield f"{name} is a link"
         elif written[name].read_bytes() != present[name].read_bytes():
@@ -422,15 +422,15 @@ def _different_files(
             )
             at, then, now = next(differ, (0, "", ""))
             if at:
-                # To the end of the shorter one, in case a page was cut.
+                # Compare up to the end of the shorter page, because a page may have been cut.
                 alike = zip(then, now, strict=False)
                 start = next(
                     (n for n, (a, b) in enumerate(alike) if a != b), min(len(then), len(now))
                 )
                 then, now = (text[max(0, start - 15) : start + 25] for text in (then, now))
-                yield f"{name} is not what the record gives: line {at} has {then!r} for {now!r}"
+                yield f"{name} does not match the record: line {at} has {then!r} for {now!r}"
             elif len(lines(present[name])) != len(lines(written[name])):
-                yield f"{name} is longer or shorter than what the record gives"
+                yield f"{name} is longer or shorter than the record requires"
 
 
 def _lines(path: Path, called: Collection[str] | None = None) -> list[str]:
@@ -441,9 +441,9 @@ def _lines(path: Path, called: Collection[str] | None = None) -> list[str]:
 
 
 def _placeless(command: re.Match[str], called: Collection[str] | None) -> str:
-    """Return a command without the path to the run, and with a placeholder for the run's name.
+    """Return a command without the path to the run, with a placeholder for the run's name.
 
-    Anything but one path stays, because readers would paste it into a shell.
+    Anything that is not a single path is unchanged, because readers would paste it into a shell.
     """
     name, path, option = command.groups()
     unescaped = html.unescape(path)
@@ -459,8 +459,10 @@ def _placeless(command: re.Match[str], called: Collection[str] | None) -> str:
 
 
 def _opened(pack: re.Match[str]) -> str:
-    """Return a pack's content. Python versions write other headers, and libraries compress
-    differently."""
+    """Return the content of a pack.
+
+    Its bytes vary: Python versions write different headers, and libraries compress differently.
+    """
     unpack = zlib.decompressobj(wbits=31)
     try:
         inside = unpack.decompress(base64.b64decode(pack[0].strip('"'), validate=True), _LARGEST)

@@ -1,9 +1,7 @@
-"""Checkers for your own agents and sources.
+"""Check your own agents and sources before you trust a result.
 
-Run them before you trust a result.
-
-Each raises :class:`CheckFailed` with one sentence about the problem. They are imported on first
-use.
+Each checker raises :class:`CheckFailed` with one sentence about the problem. The checkers are
+imported on first use.
 """
 
 from typing import TYPE_CHECKING

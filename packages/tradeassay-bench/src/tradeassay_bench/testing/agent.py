@@ -1,8 +1,8 @@
-"""``check_agent``: test whether an agent keeps its contract.
+"""Test with ``check_agent`` whether an agent satisfies its contract.
 
-It plays small seeded markets of three venues and looks for problems that spoil an evaluation:
-invalid answers, exceptions, use of a clock or of foreign randomness, two runs that differ, and
-decisions that change when only the future changes.
+The test runs small seeded markets of three venues and searches for problems that invalidate an
+evaluation: invalid answers, exceptions, use of a clock or of external randomness, differences
+between two runs, and decisions that change when only the future changes.
 """
 
 import gc
@@ -47,8 +47,8 @@ def rewrite_after(
 ) -> Panel:
     """Return ``panel`` with all data changed that is unknown in ``phase`` of session ``row``.
 
-    Prices and volumes change, suspensions are drawn anew, and delistings and index changes do not
-    happen. Unannounced corporate actions, unpublished news and unknown figures are removed.
+    Prices and volumes change, suspensions are redrawn, and delistings and index changes are
+    removed. Unannounced corporate actions, unpublished news and unknown figures are removed.
     """
     clock = int(panel.close_time[row] if phase == "close" else panel.open_time[row])
     if phase == "pre_open":
@@ -68,7 +68,7 @@ def rewrite_after(
     if phase == "open":
         bars["open"][row], suspended[row] = known_opens
     today = str(panel.sessions[row])
-    # A day of the past, and today's own membership and listing, were known.
+    # The past, and today's membership and listing, were known.
     return replace(
         panel,
         bars=bars,
@@ -101,24 +101,28 @@ def rewrite_after(
 
 MARKETS = ("us", "ashare", "crypto")
 HISTORY = 258
-"""Sessions before the first decision: a year and a few days, as the longest rule needs."""
+"""The sessions before the first decision: a year and a few days, for the longest rule."""
 DECISIONS = 26
 CUT = 23
-"""The decision after which the other future differs. It follows a second monthly rebalancing."""
+"""The decision after which the alternative future differs. It follows a second monthly rebalancing.
+"""
 _SEED = 5
 _SIZE = {"names": 18, "sessions": HISTORY + DECISIONS + 16, "new_listings": 1, "delistings": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class SmallWorld:
-    """A market for testing an agent: its data, the same data with another future, and its rules."""
+    """A market for testing an agent.
+
+    It has data, the same data with an alternative future, and rules.
+    """
 
     market: str
     snapshot: Snapshot
     other_future: Snapshot
     config: MarketConfig
     from_nothing: MarketConfig
-    """The same rules from the very first session on, without any history."""
+    """The same rules from the first session of the data, without any history."""
 
 
 @cache
@@ -145,7 +149,7 @@ def small_world(market: str) -> SmallWorld:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    # Kept by the cache and removed by its finaliser when the interpreter ends.
+    # The cache owns it, and its finaliser removes it when the interpreter ends.
     return tempfile.TemporaryDirectory(prefix="tradeassay-check-")
 
 
@@ -165,14 +169,14 @@ _ENTROPY_NAMES = frozenset(("urandom", "getrandom"))
 
 @contextmanager
 def watched(accuse: Callable[[str], None]) -> Iterator[None]:
-    """Run a block and call ``accuse`` for every use of a clock or of foreign randomness.
+    """Run a block and call ``accuse`` for every use of a clock or of external randomness.
 
-    The interpreter's profiling hook sees calls into C under any imported name. A profiler that was
-    active is restored afterwards.
+    The interpreter's profiling hook detects calls into C under any imported name. An active
+    profiler is restored afterwards.
     """
     accused: set[str] = set()
-    # A test framework may time the garbage collector. A collection during an answer is not the
-    # agent's doing.
+    # A test framework may time the garbage collector. The agent is not responsible for a collection
+    # during its answer.
     collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
 
     def hook(frame: FrameType, event: str, called: Any) -> None:
@@ -212,7 +216,7 @@ def _charge(called: Any) -> str | None:
 
 def random_states() -> tuple[object, bytes]:
     """Return the states of Python's and numpy's global random generators, for comparison."""
-    # Reading numpy's global state is how its use is noticed.
+    # Its use is detected by reading numpy's global state.
     return random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
 
 
@@ -263,7 +267,10 @@ def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
 
 
 class BlankView:
-    """A :class:`~tradeassay_bench.core.view.MarketView` over another one, without trading or prices."""
+    """A :class:`~tradeassay_bench.core.view.MarketView` without trading or prices.
+
+    It wraps another view.
+    """
 
     def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
         self._view, self._trading, self._prices = view, trading, prices
@@ -293,16 +300,18 @@ def _read_only(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 _MAX_ORDERS = DayConfig().max_orders
 _LOOK_EVERY = 6
-"""Sessions from one check for tampering to the next. Hashing all that an agent can see is slow."""
+"""The number of sessions between checks for tampering.
+
+Hashing all data that an agent can see is slow.
+"""
 
 
 def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | None = None) -> None:
-    """Raise :class:`CheckFailed` with one sentence if an agent breaks its contract.
+    """Raise :class:`CheckFailed` with one sentence if an agent violates its contract.
 
-    ``agent`` is a registered name, or a class before it is registered. The check takes a few
-    seconds, longest in the first call of a process, which generates the markets. For an agent that
-    is asked in a conversation only the class is checked. The benchmark checks its answers day by
-    day.
+    ``agent`` is a registered name, or a class before its registration. The check takes a few
+    seconds. The first call of a process is the slowest, because it generates the markets. Of an
+    agent that uses a model only the class is checked. The benchmark checks its answers day by day.
     """
     if not isinstance(agent, str | type):
         raise UserError(
@@ -323,7 +332,7 @@ def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | Non
         for step, (decision, other_decision) in enumerate(zip(first, other, strict=False)):
             if decision != other_decision:
                 trial.fail(
-                    f"decides differently at step {step} when only the future after step {CUT} is changed"
+                    f"decides differently at step {step} if only the future after step {CUT} changes"
                 )
 
 
@@ -341,7 +350,7 @@ class _Trial:
 
     def check_class(self) -> None:
         if not isinstance(getattr(self.cls, "summary", None), str) or not self.cls.summary.strip():
-            self.fail("has no summary: one line that says what it does")
+            self.fail("has no summary of one line")
         config = getattr(self.cls, "Config", None)
         if not (isinstance(config, type) and issubclass(config, AgentConfig)):
             self.fail("has no Config derived from AgentConfig")
@@ -357,7 +366,7 @@ class _Trial:
 
     @contextmanager
     def blamed(self, when: str) -> Iterator[None]:
-        """Turn an exception of the agent into the finding."""
+        """Report an exception of the agent as a failure of the test."""
         try:
             yield
         except CheckFailed:
@@ -366,7 +375,7 @@ class _Trial:
             self.fail(f"raised {type(error).__name__}: {error} {when}", error)
 
     def make(self, market: Market) -> Agent:
-        with self.blamed("when it is made"):
+        with self.blamed("in its constructor"):
             agent = (
                 make_agent(self.agent, self.params)
                 if isinstance(self.agent, str)
@@ -385,7 +394,7 @@ class _Trial:
         look: bool = False,
         stop_after: int | None = None,
     ) -> list[bytes]:
-        """Play an episode and return its decisions.
+        """Run an episode and return its decisions.
 
         ``look`` also checks that the agent does not change its observations.
         """
@@ -405,7 +414,10 @@ class _Trial:
         return decisions
 
     def ask(self, agent: Agent, request: AskDecision) -> Decision:
-        """Ask once. Fail on an exception, an invalid answer, a clock or foreign randomness."""
+        """Query the agent once.
+
+        Fail on an exception, an invalid answer, a clock or external randomness.
+        """
         when = f"on {request.observation.session}"
         with self.blamed(when), watched(self.fail):
             reply: Any = agent.answer(request)
@@ -416,7 +428,7 @@ class _Trial:
         return decision
 
     def check_hard_days(self, world: SmallWorld) -> None:
-        """Ask on days without history, trading, prices, money or a universe."""
+        """Query the agent on days without history, trading, prices, money or a universe."""
         place = self.where
         self.where = f"{place}, from the first session on"
         self.play(world.snapshot, world.from_nothing)

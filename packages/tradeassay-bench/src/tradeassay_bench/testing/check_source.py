@@ -1,4 +1,4 @@
-"""``check_source``: test whether a data source keeps its contract."""
+"""Test with ``check_source`` whether a data source satisfies its contract."""
 
 import tempfile
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
 
     - the class has a summary, a frozen ``Config`` and an ``extra``,
     - the panel has the right form, types and facts,
-    - faults that the doctor finds are stated as biases,
+    - faults found by the doctor are stated as biases,
     - the panel can be stored and read back through views,
     - global random state does not change,
     - a second load of synthetic data gives the same content.
@@ -48,14 +48,12 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
         raise CheckFailed(f"source '{name}' needs a summary of one line, it has {summary!r}")
     extra = getattr(kind, "extra", "absent")
     if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
-        raise CheckFailed(
-            f"source '{name}' must say which extra it needs (None for none), it says {extra!r}"
-        )
+        raise CheckFailed(f"source '{name}' must state its extra (None for none), it has {extra!r}")
     before = random_states()
     panel = instance.load()
     if random_states() != before:
         raise CheckFailed(
-            f"source '{name}' changes the global random state; it must use a generator of its own"
+            f"source '{name}' changes the global random state; it must use a separate generator"
         )
     if not isinstance(panel, Panel):
         raise CheckFailed(f"source '{name}' returned a {type(panel).__name__}, not a Panel")
