@@ -127,7 +127,7 @@ def test_a_question_that_was_not_recorded_stops_the_replay(packed, tmp_path):
         content[name] = b"".join(content[name].splitlines(keepends=True)[:-1])
 
     opened = open_recording(changed(packed, tmp_path, shorter), tmp_path / "home")
-    assert any("its label says" in one for one in recording_faults(opened))
+    assert any("its label states" in one for one in recording_faults(opened))
     with pytest.raises(RecordingMismatch, match="nothing was recorded"):
         replayed_differences(opened)
 

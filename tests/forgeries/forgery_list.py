@@ -242,7 +242,7 @@ these(
 
 @of(
     "rule",
-    "these are not the rules of 'daily-us-v1': market.cash is 10000000.0, registered is 1000000.0",
+    "the rules differ from those of 'daily-us-v1': market.cash is 10000000.0, registered is 1000000.0",
 )
 def a_benchmark_under_its_id_with_other_rules(run):
     """The run is honest in itself: it was made where the benchmark is registered with ten times the cash."""

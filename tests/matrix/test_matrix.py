@@ -82,7 +82,7 @@ def every_command_reads(run, tmp_path, capsys, *, programs, quick=False):
     if programs:
         assert (
             main(["assay", str(folder)]) == 2
-            and "holds a run of programs" in capsys.readouterr().err
+            and "contains a run of programs" in capsys.readouterr().err
         )
 
 

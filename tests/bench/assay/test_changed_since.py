@@ -90,14 +90,14 @@ def test_a_venue_with_other_rules_than_were_played_is_not_used(played, monkeypat
     """Its costs would be taken for what the run did."""
     replace_registered(monkeypatch, venues, "us-v1", dearer(venues.get("us-v1")))
     for luck in luck_of_run(played):
-        assert luck.place is None and "has other rules here" in luck.sentence
+        assert luck.place is None and "differ from this run's rules" in luck.sentence
     for study in (
         partial(leak_tests, config=LeakTestConfig(sessions=4)),
         partial(counterfactual_study, agent="test-believer"),
     ):
-        with pytest.raises(UserError, match="venue 'us-v1' has other rules here") as error:
+        with pytest.raises(UserError, match="the rules of venue 'us-v1' differ") as error:
             study(played)
-        assert "than this run was played by" in str(error.value) and "\n" not in str(error.value)
+        assert "from this run's rules" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_agents_whose_data_has_changed_are_left_out_of_the_leak_tests_and_it_is_said(

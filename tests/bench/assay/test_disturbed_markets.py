@@ -159,9 +159,7 @@ def test_false_news_is_about_listed_names_and_known_before_the_open(panel):
 def test_a_venue_with_other_rules_than_were_played_is_refused(played, tmp_path, monkeypatch):
     costlier = example.costlier(venues.get("us-v1"), 3.0)
     replace_registered(monkeypatch, venues, "us-v1", costlier)
-    with pytest.raises(
-        UserError, match="venue 'us-v1' has other rules here than this run was played by"
-    ):
+    with pytest.raises(UserError, match="the rules of venue 'us-v1' differ from this run's rules"):
         example.effects_of(played, tmp_path)
     assert not list(tmp_path.iterdir())
 

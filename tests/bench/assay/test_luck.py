@@ -227,13 +227,13 @@ def test_what_cannot_be_asked():
     elsewhere = dataclasses.replace(traded, sessions=("2000-01-03",) * len(records))
     for said, wrong in (
         ("same sessions", lambda: luck.place_among(np.ones(3), PATHS)),
-        ("no distribution", lambda: luck.random_portfolios(traded, schedule, n=10)),
+        ("too few for a distribution", lambda: luck.random_portfolios(traded, schedule, n=10)),
         (
             "sessions",
             lambda: luck.random_portfolios(traded, luck.even_schedule(3, names=1, turnover=0.0)[0]),
         ),
         ("finish the run", lambda: luck.schedule_of(records[:5], traded)),
-        ("not the market's", lambda: luck.schedule_of(records, elsewhere)),
+        ("not a session of the market", lambda: luck.schedule_of(records, elsewhere)),
         ("no schedule", lambda: luck.even_schedule(10, names=0, turnover=0.1)),
     ):
         with pytest.raises(UserError, match=said):

@@ -376,14 +376,16 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
 
 def test_who_was_not_reached_is_told_what_to_do(tmp_path):
     few = msgspec.structs.replace(CONFIG, probes=1, masks=("blinded",), hardenings=("plain",))
-    with pytest.raises(ModelError, match="scripted/tiny-down was not reached: 500: overloaded"):
+    with pytest.raises(
+        ModelError, match="scripted/tiny-down could not be reached: 500: overloaded"
+    ):
         probe_mask(
             planted.benchmark(), ("scripted/tiny-down",), dataset=planted.world(), config=few
         )
     poor = ModelReply(text="", error="the budget is spent", error_kind="over_budget")
     kept, lost = Asking(recordings=tmp_path), Asking()
-    again = "a/b was not reached: 500: overloaded (try again; answers are kept)"
+    again = "a/b could not be reached: 500: overloaded (try again; answers are kept)"
     assert str(kept.unanswered("a/b", UNREACHED)) == again
-    assert "kept only with recordings=FOLDER" in str(lost.unanswered("a/b", UNREACHED))
-    more = "a/b was not asked: the budget is spent (give a larger max_usd="
+    assert "stored only with recordings=FOLDER" in str(lost.unanswered("a/b", UNREACHED))
+    more = "a/b was not queried: the budget is spent (give a larger max_usd="
     assert str(kept.unanswered("a/b", poor)).startswith(more)

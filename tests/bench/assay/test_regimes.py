@@ -57,7 +57,10 @@ def test_panels_of_a_run(tmp_path):
 
 
 def test_rules_that_tag_nothing_are_refused():
-    for rules, said in (({"length": 2}, "no shape"), ({"move": 0.0}, "tag nothing")):
+    for rules, said in (
+        ({"length": 2}, "cannot be determined"),
+        ({"move": 0.0}, "cannot tag any window"),
+    ):
         with pytest.raises(UserError, match=said):
             RegimeRules(**rules)
     with pytest.raises(UserError, match="two positive levels"):

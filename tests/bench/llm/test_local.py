@@ -97,7 +97,7 @@ def test_another_content_or_no_index_is_refused(tmp_path, monkeypatch, catalogue
 
 def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "mine.gguf"
-    with pytest.raises(UserError, match="no model file"):
+    with pytest.raises(UserError, match="the model file"):
         find_local_model(parse_name(f"local/{path}"))
     path.write_bytes(b"PK\x03\x04")
     with pytest.raises(UserError, match="not a GGUF"):

@@ -69,8 +69,8 @@ def test_where_orders_fill_and_accounts_are_marked(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"decide": "close", "fill": "open"}, "cannot be filled at the open"),
-        ({"fill": "close", "mark": "open"}, "cannot be marked at the open"),
+        ({"decide": "close", "fill": "open"}, "cannot be filled at the earlier open"),
+        ({"fill": "close", "mark": "open"}, "cannot be marked at the earlier open"),
         ({"first": "2024-01-03", "last": "2024-01-02"}, "swap them"),
         ({"first": "yesterday"}, "'yesterday' is not a date"),
         ({"cash": 0.0}, "positive amount"),

@@ -65,7 +65,7 @@ def test_a_torn_end_is_no_complete_journal(tmp_path):
     path.write_bytes(write(path, 2)[:-5])
     with pytest.raises(RunError, match="ends in an incomplete line"):
         list(read_records(path))
-    with pytest.raises(RunError, match="the journal .* is missing"):
+    with pytest.raises(RunError, match=r"the journal .* is missing"):
         list(read_records(tmp_path / "none"))
 
 

@@ -58,7 +58,7 @@ def test_a_finished_run_is_not_touched_again(finished, home, tmp_path):
 def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
     folder = shutil.copytree(finished.folder, tmp_path / "tiny")
     before = world.same_bytes(folder)
-    with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
+    with pytest.raises(RunError, match="contains a different run: its seeds differ") as caught:
         run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
     assert "another name" in str(caught.value.hint)
     assert world.same_bytes(folder) == before
@@ -358,7 +358,7 @@ def test_which_versions_matter():
     [
         ("manifest.json", b'"tiny-us-v1"', b'"tiny-\xff-v1"', "manifest.json is damaged"),
         ("manifest.json", b'"windows"', b'"wind\xffws"', "manifest.json is damaged"),
-        ("manifest.json", b'"tiny-us-v1": {', b'"tiny-us-v9": {', "not describe"),
+        ("manifest.json", b'"tiny-us-v1": {', b'"tiny-us-v9": {', "no description of"),
         ("manifest.json", b"{", b'{"more":' + b"[" * 100_000, "manifest.json is damaged"),
         ("episodes/*/events.jsonl", b'"step"', b'"st\xffp"', "damaged"),
         ("episodes/*/events.jsonl", b"{", b'{"more":' + b"[" * 100_000, "damaged"),

@@ -66,16 +66,16 @@ def rewrite(source, target, changes):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"scores.json": b"{}"}, "scores.json is not the file that was sealed"),
-        ({"scores.json": None}, "scores.json is not the file"),
-        ({"extra.json": b"{}"}, "extra.json is not the file"),
+        ({"scores.json": b"{}"}, "scores.json differs from the sealed file"),
+        ({"scores.json": None}, "scores.json differs from"),
+        ({"extra.json": b"{}"}, "extra.json differs from"),
         ({SEAL: None}, "is not a seal"),
         ({SEAL: b"{}"}, "is not a seal"),
-        ({"../evil": b"x"}, "which no seal has"),
-        ({"/evil": b"x"}, "which no seal has"),
-        ({"a/../../evil": b"x"}, "which no seal has"),
-        ({"a\\evil": b"x"}, "which no seal has"),
-        ({"folder/": b""}, "which no seal has"),
+        ({"../evil": b"x"}, "does not belong in a seal"),
+        ({"/evil": b"x"}, "does not belong in a seal"),
+        ({"a/../../evil": b"x"}, "does not belong in a seal"),
+        ({"a\\evil": b"x"}, "does not belong in a seal"),
+        ({"folder/": b""}, "does not belong in a seal"),
     ],
 )
 def test_a_broken_seal_is_refused(small, tmp_path, changes, complaint):
@@ -133,7 +133,7 @@ def test_a_plan_binds_the_run(planned, home, tmp_path):
     run(world.tiny_spec(seeds=(1,), window=SHORT), tmp_path / "other", executor="inline", home=home)
     found = under(plan, tmp_path / "other", home)
     assert found.exit_code == 1
-    assert "the run's spec is not the one that was committed to" in str(found.violations)
+    assert "the run's spec differs from the plan" in str(found.violations)
 
 
 def test_a_run_on_other_data_than_was_planned_is_contradicted(planned, tmp_path):
@@ -150,7 +150,7 @@ def test_a_run_on_other_data_than_was_planned_is_contradicted(planned, tmp_path)
     assert found.exit_code == 1
     assert {one.check for one in found.violations} == {"plan"}
     assert all(
-        "committed to was" in one.what and "data set 'tiny-" in one.what for one in found.violations
+        "but the plan has" in one.what and "data set 'tiny-" in one.what for one in found.violations
     )
 
 
@@ -218,5 +218,5 @@ def test_a_sealed_summary_must_be_that_of_the_manifest(small, home, tmp_path):
     sealed_again(
         tmp_path / "r.seal", tmp_path / "f.seal", {"data.json": b'{"sp500":"' + b"0" * 64 + b'"}'}
     )
-    with pytest.raises(RunError, match=r"data\.json is not what the manifest says"):
+    with pytest.raises(RunError, match=r"data\.json does not match the manifest"):
         verify_anything(tmp_path / "f.seal", check=partial(verify, home=home, workers=1))

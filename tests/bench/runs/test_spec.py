@@ -137,9 +137,9 @@ def test_a_named_baseline_is_not_added_again():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"name": "a/b"}, "name 'a/b' cannot name a folder"),
-        ({"name": ".."}, "cannot name a folder"),
-        ({"name": ""}, "cannot name a folder"),
+        ({"name": "a/b"}, "name 'a/b' is not a valid folder name"),
+        ({"name": ".."}, "is not a valid folder name"),
+        ({"name": ""}, "is not a valid folder name"),
         ({"benchmarks": ()}, "benchmarks: nothing is given"),
         ({"agents": ()}, "agents: nothing is given"),
         ({"seeds": ()}, "seeds: nothing is given"),
@@ -166,7 +166,7 @@ def test_windows_conventions_and_labels_that_clash():
         Window(first="2024-02-01", last="2024-01-01")
     with pytest.raises(UserError, match="follows the convention 'corrected'"):
         expand(world.tiny_spec(convention="paper"))
-    with pytest.raises(UserError, match="two episodes would be called"):
+    with pytest.raises(UserError, match="two episodes would have the key"):
         expand(world.tiny_spec(agents=(AgentSpec(name="cash", label="equal-weight"),)))
 
 

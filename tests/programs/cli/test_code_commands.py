@@ -135,19 +135,22 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(given, told, pl
     said = given(f"{argv} --turns 2 --name other").err
     own = re.search(r"task by task, give it --secret (\w{32})$", said, re.MULTILINE)
     assert (
-        f"run mute anew with --secret {own[1]}" in told("compare other mute")["pairs"][0]["reason"]
+        f"run mute again with --secret {own[1]}" in told("compare other mute")["pairs"][0]["reason"]
     )
     given(f"{argv} --turns 2 --secret {own[1]} --seeds 2 --name anew")
     assert told("compare other anew")["pairs"][0]["reason"] is None
     assert told(f"{argv} --turns 2 --name mute")["cells"][0]["ends"] == {"no_code": 1}
-    assert "holds another run: its turns differ" in given(f"{argv} --turns 3 --name mute", 2).err
+    assert (
+        "contains a different run: its turns differ"
+        in given(f"{argv} --turns 3 --name mute", 2).err
+    )
 
 
 def test_a_page_is_checked_where_it_is_and_by_whoever_wrote_it(given, place):
     given(f"code run quantcode-v1 -m scripted/coder-silent -t {TASK} --name mute")
     (place / "moved, ü").mkdir()
     moved = (place / "runs/mute").rename(place / "moved, ü" / "Anna's run; at $HOME")
-    there, elsewhere = shlex.quote(str(moved)), "which is not what was checked"
+    there, elsewhere = shlex.quote(str(moved)), "which is not the run that was checked"
     # Its page names the folder where it was written.
     assert f"runs/mute, {elsewhere}" in " ".join(given(f"verify {there}").err.split())
     given(f"report {there}")
@@ -172,8 +175,8 @@ def test_a_page_is_checked_where_it_is_and_by_whoever_wrote_it(given, place):
     checked(worded, 1)  # this version has no such words
     older = re.sub(r'(?<=content="tradeassay )[^"]+', "0.0.1", worded)
     said = checked(older, 3)
-    assert "written by tradeassay 0.0.1, the same numbers in other words" in said
-    assert "writes it anew" in said
+    assert "written by tradeassay 0.0.1, with the same numbers in different words" in said
+    assert "rewrites it" in said
     checked(
         older.replace("0.0%", "50.0%", 1), 1
     )  # other numbers are contradicted, whoever wrote them
@@ -370,7 +373,7 @@ def test_a_run_without_submissions_is_reported_verified_and_resumed(given, told,
     for line in ("verify forgot", "report forgot", "resume forgot"):
         given(line)
     assert told(f"{argv} 1")["models"][0]["valid"]["value"] == 0.0
-    assert "holds another run: its iterations differ" in given(f"{argv} 2", 2).err
+    assert "contains a different run: its iterations differ" in given(f"{argv} 2", 2).err
 
 
 @pytest.mark.slow

@@ -79,8 +79,11 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, given):
     given(argv)  # the same command again is the same run
     (place / "trend.py").write_text(RULE + "\n# another file\n")
     said = given(argv, 2).err
-    assert "runs/own holds another run: the file trend.py of agent 'Mine' has changed since" in said
-    assert "give another name, or none" in said
+    assert (
+        "runs/own contains a different run: the file trend.py of agent 'Mine' has changed since"
+        in said
+    )
+    assert "use a different name, or none" in said
     other = f"run {WEEK} -a file:path=trend.py,name=Mine,sha256={'a' * 64} --name other"
     assert "not the file this run began with" in given(other, 2).err
 
@@ -140,7 +143,7 @@ def test_an_agent_of_a_file_can_be_tested_for_leaks(name, given):
         ("./broken.py:Mine", "(broken.py, line 1)"),
         ("./typo.py:Mine", "(typo.py, line 1)"),
         ("./trend.py:Wants", "called without arguments"),
-        ("./trend.py", "does not say which class"),
+        ("./trend.py", "has no class name"),
         ("'pipe:command=python gone.py'", "there is no file 'gone.py'"),
         ("'pipe:command=no-such-program trend.py'", "there is no program 'no-such-program'"),
         ("./trend.py:Mine,speed=2", "takes no parameters"),
@@ -405,10 +408,11 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
     assert "they differ with theirs 2.0" in of_rule[1]
     assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in of_market[1]
     assert (
-        of_floor[0] == 3 and "venue 'their-venue-v1' has other rules in theirs 2.0" in of_floor[1]
+        of_floor[0] == 3
+        and "venue 'their-venue-v1' has different rules in theirs 2.0" in of_floor[1]
     )
     assert of_forged[0] == 1
-    assert "follows as" in of_forged[1], (
+    assert "but recomputed it is" in of_forged[1], (
         "what does not depend on the venue is computed all the same"
     )
 
@@ -513,7 +517,7 @@ def test_what_is_no_run_is_called_what_it_is(place, given):
     (place / "theirs.seal").write_bytes(b"PK")
     for line, said in {
         "verify alone": "alone does not hold a run: manifest.json is missing",
-        "verify alone/report.html": "is a page, which proves nothing alone",
+        "verify alone/report.html": "is a page, which proves nothing by itself",
         "report theirs.seal": "theirs.seal is a sealed run",
         "assay theirs.seal": "theirs.seal is a sealed run",
         "compare theirs.seal theirs.seal": "theirs.seal is a sealed run",

@@ -84,11 +84,12 @@ def test_scorecards_are_checked_where_there_is_no_page(run, tmp_path, tell):
     assert re.search("^re-derived: .*scorecards", tell(check, 3)[0], re.MULTILINE)
     leaky.write_text(honest.replace("look ahead", "look back").replace("looks ahead", "looks back"))
     assert leaky.read_text() != honest
-    assert f"cards/{leaky.name} is not what the record gives" in tell(check, 1)[0]
+    assert f"cards/{leaky.name} does not match the record" in tell(check, 1)[0]
     leaky.write_text(honest)
     (folder / "cards" / "openai-gpt-5__bollinger__s0.html").write_text(honest)
     assert (
-        "cards/openai-gpt-5__bollinger__s0.html is not among what is written" in tell(check, 1)[0]
+        "cards/openai-gpt-5__bollinger__s0.html does not belong to the written files"
+        in tell(check, 1)[0]
     )
     (folder / "cards" / "openai-gpt-5__bollinger__s0.html").unlink()
     leaky.unlink()

@@ -60,7 +60,7 @@ def test_every_item_is_played_and_summed_up(tmp_path):
     journal = (tmp_path / "r/episodes/tiny-lines__t0/events.jsonl").read_bytes().splitlines()
     assert [msgspec.json.decode(line, type=TurnRecord).step for line in journal] == [0, 1, 2]
     assert isinstance(load_run(tmp_path / "r"), CodeRun)
-    with pytest.raises(RunError, match="holds a run of programs"):
+    with pytest.raises(RunError, match="contains a run of programs"):
         Run.load(tmp_path / "r")
     assert "complete" in repr(CodeRun.load(tmp_path / "r"))
 
@@ -166,7 +166,7 @@ def test_a_change_refuses_the_resume(tmp_path):
     with pytest.raises(RunError, match="the toy has changed since"):
         resume(tmp_path / "r")
     fresh()
-    with pytest.raises(RunError, match="holds another run: its word differs"):
+    with pytest.raises(RunError, match="contains a different run: its word differs"):
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "r")
 
 
@@ -178,10 +178,10 @@ def test_verify_names_what_was_touched(tmp_path):
     found = verify(tmp_path / "r")
     told = [str(one) for one in found.violations]
     assert any(
-        "the episode ends differently when it is played again: program.record.lines[2]" in one
+        "the episode ends differently when it runs again: program.record.lines[2]" in one
         for one in told
     )
-    assert any("scores: scoring again gives other bytes" in one for one in told)
+    assert any("scores: scoring again gives different bytes" in one for one in told)
     path.unlink()
     assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
 
@@ -194,7 +194,10 @@ def test_a_benchmark_of_somebody_elses_in_another_version_contradicts_nobody(tmp
     assert found.exit_code == 3 and not found.violations, found.summary()
     (rules,) = [claim for claim in found.claims if claim.claim == "rules"]
     assert rules.outcome == "cannot be checked"
-    assert rules.why == "these are not the rules of 'test-toy-code': the toy is 1, here it is 2"
+    assert (
+        rules.why
+        == "the rules differ from those of 'test-toy-code': the toy is 1, but here it is 2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,8 @@ def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path
     found = verify(tmp_path / "r", workers=1)
     assert found.exit_code == (1 if failure is None else 3), found.summary()
     assert any(
-        "one ran out of time, here or by the runner's word" in one.why for one in found.claims
+        "one exceeded its time limit, here or as stated by the runner" in one.why
+        for one in found.claims
     ) == bool(failure)
 
 

@@ -99,7 +99,7 @@ def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
     assert any(
         "answers as recorded by the runner, not re-derivable" in one for one in found.unchecked
     )
-    assert "nothing is contradicted, but not everything was made again" in found.summary()
+    assert "nothing is contradicted, but not everything was recomputed" in found.summary()
 
 
 def test_a_sample_of_all_changes_is_noticed(honest, home):
@@ -143,7 +143,7 @@ def test_forged_numbers_never_end_in_a_traceback(forged, home):
 def test_a_manifest_that_names_other_folders_is_refused(forged, home):
     path = forged / "manifest.json"
     path.write_bytes(path.read_bytes().replace(MODEL.encode(), b"../../../etc"))
-    with pytest.raises(RunError, match="names an episode"):
+    with pytest.raises(RunError, match="invalid or repeated episode key"):
         look(forged, home)
 
 

@@ -64,8 +64,8 @@ def test_a_sparse_file_is_not_read_into_memory(copy, home, name):
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b"1" * 100_000, "it holds a value that cannot be read"),
-        (b"null", "'zzz' has no place in it"),
+        (b"1" * 100_000, "it contains an unreadable value"),
+        (b"null", "it must not contain 'zzz'"),
     ],
     ids=["endless", "null"],
 )
@@ -91,7 +91,7 @@ def test_an_episode_of_what_the_manifest_does_not_describe(copy, home, field, na
     manifest = json.loads((copy / "manifest.json").read_bytes())
     manifest["episodes"][0][field] = name
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(RunError, match=f"does not describe '{name}'"):
+    with pytest.raises(RunError, match=f"no description of '{name}'"):
         verify(copy, home=home, workers=1)
 
 
@@ -112,10 +112,10 @@ def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
         run(spec, tmp_path / "r", executor="inline", home=home).folder, home=home, workers=1
     )
     assert [one.what for one in found.violations] == [
-        "'cash' is called 'momentum-12-1', which is another agent"
+        "'cash' has the label 'momentum-12-1', the name of another agent"
     ]
     (labels,) = (note for note in found.notes if note.startswith("the runner's own labels: "))
-    assert "'gpt-9' is shown as 'rule random: gpt-9'" in labels
+    assert "'gpt-9' is displayed as 'rule random: gpt-9'" in labels
 
 
 def test_intervals_that_were_made_easy_are_named(honest, home):
@@ -223,7 +223,7 @@ def test_no_path_of_a_received_run_is_opened(tmp_path, capsys):
         assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
         assert main(["compare", str(folder), str(folder)]) == 0
     assert tmp_path / "pipe" not in opened
-    why = "its tasks are those of a file of the runner's ('pipe'), which is not opened"
+    why = "its tasks are from a file of the runner ('pipe'), which is not opened"
     assert {one.claim for one in found.claims if one.why.startswith(why)} >= {
         "rules",
         "programs",

@@ -166,7 +166,7 @@ def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
 @pytest.mark.parametrize(
     ("kind", "count", "said"),
     [
-        (PhaseStarted, 1, "give the same command again"),
+        (PhaseStarted, 1, "repeat the same command"),
         (Advanced, 60, "tradeassay resume {}"),
         (AskStarted, 33, "tradeassay resume {}"),
     ],

@@ -189,13 +189,13 @@ def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tm
     found = verify(paid, home=home, workers=1)
     why = [one.why for one in found.claims if one.claim == "dollars"]
     assert not found.contradicted and why == [
-        f"the run's price of {MODEL} is of 2026-01-01, here it is of 2026-02-02"
+        f"the run's price of {MODEL} is of 2026-01-01, but here it is of 2026-02-02"
     ]
 
 
 def test_counts_that_cannot_be_are_named(paid, home, tmp_path):
     for tokens, answer, usd, what in (
-        (0, 0, 0.0, "counts no tokens for what it wrote"),
+        (0, 0, 0.0, "counts no tokens for its text"),
         (10**6, 7, 2.00007, "than its question has bytes"),
         (70, 10**5, 1.00014, "than an answer may have"),
     ):

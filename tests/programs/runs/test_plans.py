@@ -87,7 +87,7 @@ def test_what_answers_over_http_is_left_open(home, tmp_path):
     agents = (AgentSpec(name="http", params={"url": "http://127.0.0.1:9"}, label="far"),)
     spec = world.tiny_spec(seeds=(0,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
     assert seal_plan(spec, tmp_path / "p.seal", home=home)[1].open == (
-        "what answers for agent 'far' over HTTP",
+        "the program of agent 'far' over HTTP",
     )
 
 
@@ -103,7 +103,7 @@ def test_a_plan_of_programs(tmp_path):
     assert found.claims[-1].outcome == "re-derived", found.violations
     run(msgspec.structs.replace(plan.asked, secret="0" * 32), tmp_path / "other")
     found = verify_anything(tmp_path / "other", plan=tmp_path / "p.plan.seal")[1]
-    assert "not the one that was committed to" in str(found.violations)
+    assert "spec differs from the plan" in str(found.violations)
 
 
 def test_a_plan_counts_what_the_run_then_does(finished, home):

@@ -218,7 +218,7 @@ def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
         ({"turns": 0}, "must be 1 or more"),
         ({"frameworks": ()}, "no framework is named"),
         ({"judge": None, "evaluate": {"decides": "both"}}, "no judge is named"),
-        ({"difficulties": ("hard",)}, "nothing is left to run"),
+        ({"difficulties": ("hard",)}, "no episode is left to run"),
     ],
 )
 def test_bad_specs_say_what_to_do(tmp_path, changes, said):

@@ -68,8 +68,8 @@ def test_a_site_leaves_out_what_is_closed_and_shows_the_others(given, small_run,
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("shut", "runs/shut is a link that leads nowhere"),
-        ("shut/manifest.json", "runs/shut/manifest.json is a link that leads nowhere"),
+        ("shut", "runs/shut is a broken link"),
+        ("shut/manifest.json", "runs/shut/manifest.json is a broken link"),
         ("shut/episodes", "runs/shut/episodes is neither a file nor a folder"),
     ],
 )
@@ -132,7 +132,7 @@ REFUSED = {
     "run daily-us-v1 -a momentum-12-1:top=5": "has no parameter 'top'",
     "run daily-us-v1 -a cash --window W1": "--first and --last, or after-DAY",
     "run daily-us-v1 -a random:k": "write name:key=value",
-    "run daily-us-v1 -a mine/mine.py": "does not say which class (write mine/mine.py:CLASS)",
+    "run daily-us-v1 -a mine/mine.py": "has no class name (write mine/mine.py:CLASS)",
     "run daily-us-v1 -m scripted/sensible,openai/gpt-5": "give each its own -m",
     "run ktdfin-v1 -m scripted/sensible -p mask": "write KEY=VALUE",
     "run ktdfin-v1 -m scripted/sensible -p convention=paper": "follows the convention 'corrected'",
@@ -247,7 +247,7 @@ def test_a_page_names_its_run_where_it_lies(place, given):
         (place / "moved/report.html").write_text(other)
         assert (
             other != page
-            and "report.html is not what the record gives" in given("verify moved", 1).out
+            and "report.html does not match the record" in given("verify moved", 1).out
         )
 
 
@@ -267,10 +267,10 @@ def test_another_version_may_word_a_page_and_not_exchange_what_it_tells(small_ru
     worded = written.replace("Skip to", "Jump to")
     assert (
         checked(worded).outcome == "cannot be checked"
-        and "may show anything" not in checked(worded).why
+        and "may display anything" not in checked(worded).why
     )
     scripted = worded.replace("</body>", "<script>document.title = 'audited'</script></body>")
-    assert "its scripts or styles are others, and may show anything" in checked(scripted).why
+    assert "its scripts or styles differ, and may display anything" in checked(scripted).why
     for forged in (
         exchanged(written, "cash", "equal-weight"),
         written.replace(">baseline</span>", ">skill</span>"),

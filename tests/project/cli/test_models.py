@@ -22,7 +22,9 @@ def test_models_are_listed_with_price_and_cutoff(given, told):
     listed = {one["name"]: one for one in told("models")}
     assert listed["openai/gpt-4o"]["input_usd"] == 2.5
     assert listed["openai/gpt-4o"]["cutoff"]
-    assert listed["local/smollm2"]["note"].endswith("not here: tradeassay models --get smollm2")
+    assert listed["local/smollm2"]["note"].endswith(
+        "not downloaded: tradeassay models --get smollm2"
+    )
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-"""Runs: a frozen spec becomes episodes, episodes become journals, journals become scores, all on
-disk.
+"""Plan, run, verify, score and compare recorded runs.
 
-This covers runs that trade and runs in which models write programs. ``run`` starts or continues a
-run, ``resume`` continues one, ``verify`` checks one, ``compare`` puts two side by side, and
-``plan`` estimates the cost of one. Names are imported on first use, because some of them are heavy.
+A frozen spec becomes episodes, episodes become journals, and journals become scores, all on disk. A
+run trades, or its models write programs. ``run`` starts or continues a run. ``resume`` continues a
+run, ``verify`` checks it, ``compare`` compares two runs, and ``plan`` estimates the cost of a run.
+Names are imported on first use because some modules are slow to load.
 """
 
 from __future__ import annotations

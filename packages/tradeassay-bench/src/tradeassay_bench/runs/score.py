@@ -1,8 +1,8 @@
 """Compute ``scores.json`` from journals: every number with its interval, or null and the reason.
 
-Only the record and the hashed data are read, and no agent is asked. The file depends only on the
-spec (without its name), the data and the journals: no time, no path, no machine. Scoring the same
-run again gives the same bytes.
+Only the record and the hashed data are read, and no agent is queried. The file depends only on the
+spec (without its name), the data and the journals. It contains no time, no path and no machine
+name. Scoring the same run again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -52,13 +52,17 @@ PRICE_INDEX = "the index is a price index: dividends are not in it"
 PAPER_OWN = tuple(
     "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
 )
-"""Measures that KTD-Fin's paper defines itself. Excess return is summarised over seeds as they are.
+"""Measures that KTD-Fin's paper defines differently.
+
+Excess return is summarised over seeds in the same way.
 """
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls, tokens and dollars of a model, in all and per decision. ``usd`` is None if a price is
-    unknown."""
+    """Calls, tokens and dollars of a model, in total and per decision.
+
+    ``usd`` is None if a price is unknown.
+    """
 
     calls: int
     decisions: int
@@ -71,15 +75,14 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unstated(self) -> bool:
-        """Whether tokens and dollars were never stated, as by a user's own program that is no
-        model."""
+        """Return whether tokens and dollars were never stated, as for a user's own program."""
         return self.usd is None and not (self.input_tokens or self.output_tokens)
 
 
 class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one episode.
 
-    ``reason`` says why a failed episode has no result. ``inference`` is the cost of a model's
+    ``reason`` states why a failed episode has no result. ``inference`` is the cost of a model's
     answers.
     """
 
@@ -104,7 +107,7 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one setting, over its seeds: a row of the leaderboard.
 
     ``versus_baseline`` is None for the baseline itself. It is corrected for the number of agents
-    that were compared in the setting. ``added`` marks a baseline that the spec did not name.
+    compared in the setting. ``added`` marks a baseline that the spec did not contain.
     """
 
     setting: str = msgspec.field(name="cell")
@@ -121,8 +124,10 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """The reason why an agent is not ranked: too many sessions without a usable answer, in the
-        median over seeds. None if it may be ranked, and for the baseline."""
+        """Return the reason why an agent is not ranked; None for a ranked agent and a baseline.
+
+        An agent is not ranked if too many sessions have no usable answer, in the median over seeds.
+        """
         found = self.measures.get("failure_rate")
         return None if self.baseline or found is None else unranked(found.median.value)
 
@@ -158,12 +163,12 @@ def read_scores(path: Path, kind: type[S]) -> S:
         ) from None
     except UNDECODABLE as error:
         raise RunError(
-            f"{path} is damaged: {error}", hint="delete it and resume: it is computed again"
+            f"{path} is damaged: {error}", hint="delete it and resume: it will be recomputed"
         ) from error
 
 
 class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
-    """Score all repetitions of one agent in one setting, and compare them with the setting's baseline."""
+    """A task to score all repetitions of an agent in a setting, and compare them with the baseline."""
 
     folder: str
     home: str | None
@@ -195,8 +200,8 @@ def score_agent(task: ScoreTask) -> Scored:
     summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
     first = task.episodes[0]
     if task.benchmark.protocol == "ktdfin":
-        # Measures that the paper defines itself, in place of those of the catalogue. Under ``paper`` turnover,
-        # concentration and abstention are the paper's too.
+        # The paper's own definitions replace those of the catalogue. Under ``paper`` this also
+        # applies to turnover, concentration and abstention.
         for episode, one, measures in zip(task.episodes, series, scores, strict=True):
             records = tuple(read_records(folder.events(episode.key)))
             orders = ktdfin.order_outcomes(records, snapshot)
@@ -252,7 +257,7 @@ def score_agent(task: ScoreTask) -> Scored:
 
 
 class GatherTask(msgspec.Struct, frozen=True, kw_only=True, tag="gather"):
-    """Put the scored agents of a run together.
+    """A task to combine the scored agents of a run.
 
     This is a task because correcting intervals loads scipy, which takes longer than the rest of a
     short run.
@@ -271,8 +276,7 @@ def gather(
     *,
     level: float = 0.95,
 ) -> Scores:
-    """Put the parts together in the order of the spec, and correct for the number of agents
-    compared."""
+    """Return all scores in the order of the spec, corrected for the number of agents compared."""
     by_key: dict[str, EpisodeScores] = {}
     agents: dict[tuple[str, str], AgentScores] = {}
     for part in scored:
@@ -309,7 +313,7 @@ def series_of(
     benchmark: Benchmark,
     snapshot: Snapshot,
 ) -> EpisodeSeries:
-    """Return an episode session by session, with its index."""
+    """Return the series of an episode, session by session, with its index."""
     records = tuple(read_records(folder.events(episode.key)))
     printed = benchmark.convention == "paper" and benchmark.protocol == "ktdfin"
     index = yardstick(
@@ -334,10 +338,11 @@ def _series_once(
     benchmark: Benchmark,
     snapshot: Snapshot,
 ) -> EpisodeSeries:
-    """Return an episode's series; a baseline's from memory, because every agent of its setting
-    needs it.
+    """Return an episode's series.
 
-    The memory's key is the hash of the journal and of everything else that the series is made of.
+    A baseline's series is cached, because all agents of a setting need it.
+
+    The key of the cache is the hash of the journal and of all other inputs of the series.
     """
     journal = folder.events(episode.key)
     if not episode.baseline or not journal.is_file():
@@ -376,10 +381,10 @@ def _versus(
 
 
 class Yardstick(NamedTuple):
-    """Levels of an index at the close before the first session and at each session; None without an
-    index.
+    """Index levels at the close before the first session and at each session.
 
-    ``note`` says what the levels leave out although an account's value includes it.
+    The levels are None without an index. ``note`` states the part of an account's value that the
+    levels omit.
     """
 
     levels: Floats | None
@@ -391,14 +396,14 @@ def yardstick(
 ) -> Yardstick:
     """Return the value of holding an index over ``sessions``.
 
-    An account collects dividends, so the fair yardstick is the index fund with dividends
-    reinvested. Without a fund that has a price throughout, it is the index itself, with a note if
+    An account receives dividends, so the fair comparison is the index fund with dividends
+    reinvested. If no fund has a price throughout, the index itself is used. A note is added if
     missing dividends make it easier to beat.
 
     There are no levels without an index, without sessions, if the data does not have the index, or
     if the data begins with the first session. ``printed`` is the convention of KTD-Fin's paper: the
-    index itself, from the first close of the window. This is read at the end of the window, so
-    nothing here reaches an agent.
+    index itself, from the first close of the window. This is read at the end of the window and
+    never reaches an agent.
     """
     if index is None or not sessions:
         return Yardstick(None)
@@ -427,7 +432,7 @@ def yardstick(
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
-    """Return the inference cost of one agent's episodes; None if no model played."""
+    """Return the inference cost of one agent's episodes; None without a model."""
     parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
     if not parts:
         return None
@@ -451,9 +456,9 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
 
 
 def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
-    """Return the return of an account that pays for its model's answers, or why it is unknown.
+    """Return the return of an account after the cost of its model's answers, or why it is unknown.
 
-    Dollars are taken out at the end. Accounts in another currency would need an exchange rate,
+    Dollars are subtracted at the end. Accounts in a different currency would need an exchange rate,
     which the data does not have.
     """
     if series.failure is not None:

@@ -1,8 +1,8 @@
-"""Reach the arena's seasons from commands that take a run or a season.
+"""Connect the commands for a run or a season to the arena's seasons.
 
-A season is no run: it is stored in a database, and the arena's package plays, checks and shows it.
-The commands ``verify``, ``site``, ``mcp``, ``recordings`` and ``reproduce`` find that code through
-a registry. They work on runs without the arena's package.
+A season is not a run. It is stored in a database, and the arena's package runs, checks and displays
+it. The commands ``verify``, ``site``, ``mcp``, ``recordings`` and ``reproduce`` find that code
+through a registry. Without the arena's package they still work on runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperPlay:
-    """A request to play a paper: its size, its models and the folder of the result."""
+    """A request to run a paper: its size, its models and the folder of the result."""
 
     paper: str
     data: str | None
@@ -39,11 +39,13 @@ class PaperPlay:
 
 
 class SeasonTools(Protocol):
-    """The arena's side of commands that take a run or a season. ``db`` is a database's file or URL."""
+    """The arena's implementation of commands for a run or a season.
+
+    ``db`` is a database's file or URL.
+    """
 
     def verify(self, db: str, *, pages: Path | None = None) -> VerifyReport:
-        """Replay every season of a database and compare it with the record and with its written
-        ``pages``."""
+        """Replay every season of a database and compare it with the record and with its ``pages``."""
         ...
 
     def write_site(self, db: str, folder: Path) -> int:
@@ -71,11 +73,11 @@ class SeasonTools(Protocol):
         ...
 
     def choices(self, opened: OpenRecording) -> str:
-        """Return one sentence on the options of a recorded season that its operator chose."""
+        """Return one sentence on the operator's choices of options in a recorded season."""
         ...
 
     def play_paper(self, request: PaperPlay, asking: Asking) -> tuple[Any, bool]:
-        """Play the seasons of a paper. Return its record, and whether a season stopped at the cap."""
+        """Run the seasons of a paper. Return its record, and whether a season stopped at the cap."""
         ...
 
     def export(self, db: Path) -> Any:

@@ -267,9 +267,7 @@ def make_row(
 ) -> ProbeRow:
     """Return the hit rates of an attacker against one mask. ``found`` contains its hits."""
 
-    def rate(
-        outcomes: Sequence[bool | None], nothing: str = "the question was never answered"
-    ) -> Measure:
+    def rate(outcomes: Sequence[bool | None], nothing: str = "this was never answered") -> Measure:
         return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing=nothing, level=level)
 
     answered = [one.guess is not None and bool(one.guess.tickers or one.guess.date) for one in told]

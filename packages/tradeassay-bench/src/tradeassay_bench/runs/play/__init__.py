@@ -1,1 +1,1 @@
-"""Carrying a run out: tasks, executors, journals, progress."""
+"""Execute a run: tasks, executors, journals, progress."""

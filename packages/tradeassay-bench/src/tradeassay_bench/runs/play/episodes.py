@@ -1,9 +1,9 @@
-"""Play the episodes of a run: one journal line per decision, and an outcome per episode.
+"""Run the episodes of a run: one journal line per decision, and an outcome per episode.
 
-An agent that answers at once is always played from the first session. Lines that the journal
-already holds are not written again but must come out the same, to the byte. An agent whose answers
-cost something is brought back to its state by the journal, and continues from there. Either way, a
-resumed episode continues from a checked state.
+An agent that answers directly always runs from the first session. Lines that are already in the
+journal are not written again, but must be byte-identical. An agent whose answers cost something
+gets its state from the journal and continues after it. In both cases a resumed episode continues
+from a checked state.
 """
 
 from __future__ import annotations
@@ -79,18 +79,17 @@ from tradeassay_bench.runs.store.manifest import RunManifest, snapshot_for
 from tradeassay_bench.runs.store.outcome import Answers, ModelPart, Outcome, Played, write_outcome
 
 _FATAL = (LedgerError, RunError, RecordingMismatch)
-"""Errors that stop a run: wrong money is worse than no result, and so is a journal that does not
-fit.
+"""Errors that stop a run: a wrong account or an inconsistent journal is worse than no result.
 
-A :class:`NotFinite` ends only its own episode: the ledger refused the event, so no wrong money was
-booked.
+A :class:`NotFinite` ends only its own episode. The ledger refused the event, so the account is
+correct.
 """
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
-    """Play an episode to its end, from the end of its journal.
+    """A task to run an episode from the end of its journal to its own end.
 
-    ``benchmark`` has the run's window. ``secret`` seeds the draws of a conversation, if the
+    ``benchmark`` has the run's window. ``secret`` seeds the random draws of a conversation, if the
     benchmark has any.
     """
 
@@ -141,7 +140,7 @@ async def ask_and_notify(
     session: str,
     listen: Listener,
 ) -> ModelReply:
-    """Ask a model, and notify a listener of the question and of the cost of the answer."""
+    """Query a model, and notify a listener of the question and of the cost of the answer."""
     key, purpose, attempt = episode.key, request.purpose, request.attempt
     notify(
         listen,
@@ -153,11 +152,11 @@ async def ask_and_notify(
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
-    """Play an episode whose agent answers at once, and record its outcome.
+    """Run an episode whose agent answers directly, and record its outcome.
 
     A failure of the episode is recorded. Errors that stop the whole run are raised:
-    :class:`LedgerError` (wrong money is worse than no result) and :class:`RunError` (the journal
-    cannot be continued).
+    :class:`LedgerError` (a wrong account is worse than no result) and :class:`RunError` (the
+    journal cannot be continued).
     """
     began, key, folder = time.perf_counter(), task.episode.key, RunFolder(Path(task.folder))
     folder.episode(key).mkdir(parents=True, exist_ok=True)
@@ -172,7 +171,7 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts steps and hashes lines while an episode is played."""
+    """Counts the steps and hashes the lines of a running episode."""
 
     steps: int = 0
     _unusable: int = 0
@@ -198,7 +197,7 @@ class Tally:
             error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
         elif (
             self.steps == self._unusable
-        ):  # a flat account of somebody who never answered is no return of zero
+        ):  # the flat account of an agent without an answer is not a return of zero
             why = f" ({self._reason})" if self._reason else ""
             error = f"no usable answer in any of {self.steps} sessions{why}"
         return Outcome(
@@ -210,15 +209,15 @@ class Tally:
         )
 
 
-# -- agents that answer at once ---
+# -- agents that answer directly ---
 
 
 def answer_at_once(
     task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping
 ) -> Outcome | None:
-    """Play to the end; return None if asked to stop.
+    """Run an episode to its end. Return None if the run is stopping.
 
-    Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a
+    Only exceptions of the agent and the market make an episode fail. An error of the journal or a
     progress listener leaves it unfinished.
     """
     tally, journal_lines, key = Tally(), journal.lines, task.episode.key
@@ -254,7 +253,7 @@ def answer_at_once(
     if tally.steps < len(journal_lines):
         raise RunError(
             f"the journal of {key} has {len(journal_lines)} steps, its window only {tally.steps}",
-            hint="delete the episode's folder and resume: it is played again",
+            hint="delete the episode's folder and resume: the episode runs again",
         )
     return tally.outcome()
 
@@ -266,8 +265,10 @@ def steps(
     agent: Agent,
     known: Sequence[JournalLine[StepRecord]] = (),
 ) -> Iterator[StepRecord]:
-    """Yield the records of an episode. A costly agent takes its ``known`` decisions instead of
-    being asked."""
+    """Yield the records of an episode.
+
+    A costly agent gets its ``known`` decisions from the journal and is not queried for them.
+    """
     play: Play[AskDecision, Decision] = Play(
         snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
     )
@@ -285,11 +286,11 @@ def steps(
 
 
 def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.random.Generator:
-    """Return the random generator of an agent: its own for every benchmark, data set, agent and
-    seed.
+    """Return the random generator of an agent.
 
-    ``dataset`` is the name of the data, not its content: a change of tomorrow's prices must not
-    change today's draws.
+    Each combination of benchmark, data set, agent and seed has a separate generator. ``dataset`` is
+    the name of the data, not its content: a change of tomorrow's prices must not change today's
+    draws.
     """
     words = sha256_of(
         (benchmark.dice, dataset, episode.agent.name, episode.agent.params, episode.seed)
@@ -297,7 +298,7 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
-# -- agents that are asked in a conversation ---
+# -- agents that use a model ---
 
 
 def conversation(
@@ -320,9 +321,9 @@ def conversation_rng(
     """Return the random generator of an episode's conversation (aliases, samples).
 
     It is the same for every model and every setting, so that models and masks are compared on the
-    same draws. With the run's ``secret`` nobody can make these draws before the run is published.
-    Every window (``days``) has its own draws, so that knowledge of an alias from one window says
-    nothing about the next.
+    same draws. The run's ``secret`` prevents anyone from making these draws before the run is
+    published. Every window (``days``) has separate draws, so that knowledge of an alias from one
+    window does not apply to the next.
     """
     if secret is not None:
         window = "" if days is None else f"{days[0]} to {days[1]}"
@@ -334,7 +335,7 @@ def conversation_rng(
 
 @dataclass(eq=False)
 class Conversation:
-    """An episode that a model plays, from the end of its journal. It also notifies the listener."""
+    """An episode of a model, from the end of its journal. It also notifies the listener."""
 
     task: PlayTask
     model: Model
@@ -346,8 +347,10 @@ class Conversation:
     _scribe: Scribe = field(default_factory=lambda: Scribe(0, ""))
 
     async def to_its_end(self) -> Outcome:
-        """Restore the state from the journal, then play day by day. Return the outcome of the
-        episode."""
+        """Restore the state from the journal, then run day by day.
+
+        Return the outcome of the episode.
+        """
         records, outcome = self._records(), None
         while outcome is None:
             record = None
@@ -391,7 +394,10 @@ class Conversation:
             yield record
 
     async def _answer(self, asked: Asked[AskModel]) -> ModelReply:
-        """Answer one question. The exchange is written before the journal's line of that day."""
+        """Return the answer to a question.
+
+        The exchange is written before the day's line of the journal.
+        """
         step = asked.place.step
         session = self._play.market.sessions[step]
         if asked.place.index == 0:
@@ -412,18 +418,19 @@ def play_models(
     listen: Listener,
     ended: Callable[[str, Played], None],
 ) -> None:
-    """Play episodes with models, ``asking.concurrency`` at a time, and record each outcome.
+    """Run the episodes of models, ``asking.concurrency`` at a time, and record each outcome.
 
     A failed episode is recorded as failed. Errors that stop a run are raised: :class:`LedgerError`,
     :class:`RunError` for a journal that cannot be continued, :class:`RecordingMismatch` for a
-    replay that does not fit. The other episodes then stop too, and everything written stays. Raises
-    :class:`UserError` if a model cannot be opened at all.
+    replay that does not match. All other episodes then also stop, and all written data is kept.
+    Raises :class:`UserError` if a model cannot be opened.
     """
     take_over([task.episode.key for task in tasks], place, asking)
 
     async def play_all() -> None:
         async with AsyncExitStack() as stack:
-            # Answers that cost money or time must survive a power cut. A scripted model gives the same answers again.
+            # Answers that cost money or time must survive a power cut. A scripted model repeats its
+            # answers.
             paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
             models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
@@ -449,15 +456,17 @@ def play_models(
 
 
 def play_in_worker(place: RunFolder, asking: Asking, task: PlayTask) -> Played:
-    """Play one episode with a model in a worker's process. Its answers are in the run's folder."""
+    """Run one episode with a model in a worker process. Its answers are in the run's folder."""
     ended: list[Played] = []
     play_models([task], place, asking, lambda event: None, lambda key, played: ended.append(played))
     return ended[0]
 
 
 async def at_once(items: Sequence[T], many: int, one: Callable[[T], Awaitable[None]]) -> None:
-    """Await ``one`` for all items, ``many`` at a time. If one raises, cancel the others and
-    re-raise."""
+    """Await ``one`` for all items, ``many`` at a time.
+
+    If one raises, cancel the remaining ones and re-raise.
+    """
     slots = asyncio.Semaphore(many)
 
     async def in_a_slot(item: T) -> None:
@@ -491,7 +500,7 @@ class OpenModels:
         self._stack = stack
         self._store = RecordingStore(place.models, durable=durable)
         stack.callback(self._store.close)
-        # A replay costs nothing, and the recordings of a large run take long to read.
+        # A replay costs nothing, and the recordings of a large run take a long time to read.
         self._budget = None
         if not asking.replay:
             spent = asking.spent_usd + self._store.spent_usd()
@@ -506,8 +515,10 @@ class OpenModels:
 
     @asynccontextmanager
     async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
-        """Open an episode's agent. Models are shared; a foreign agent has a connection for every
-        episode."""
+        """Open the agent of an episode.
+
+        Models are shared. An external agent has a connection for every episode.
+        """
         episode = task.episode
         agent = make_conversing(episode.agent.name, episode.agent.params)
         if isinstance(agent, ModelAgent):
@@ -527,7 +538,7 @@ class OpenModels:
             yield model
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        """Return a model for a name and parameters, and open it if it is new."""
+        """Return a model for a name and parameters, and open it on first use."""
         async with self._opening:
             model = self._open.get((name, params))
             if model is None:
@@ -552,16 +563,16 @@ class OpenModels:
 
 
 def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
-    """Copy another run's recorded answers into this run, for episodes without answers of their own.
+    """Copy another run's recorded answers into this run, for episodes without recorded answers.
 
-    Raises :class:`UserError` if the other run has none.
+    Raises :class:`UserError` if the other run has no recorded answers.
     """
     if asking.recordings is None:
         return
     source = RunFolder(asking.recordings).models
     if not source.is_dir():
         raise UserError(
-            f"{asking.recordings} holds no recorded answers", hint="name a run that models played"
+            f"{asking.recordings} contains no recorded answers", hint="give a run with models"
         )
     place.models.mkdir(exist_ok=True)
     for key in keys:
@@ -589,9 +600,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         try:
             return future.result()
         except KeyboardInterrupt:
-            if (
-                not future.done()
-            ):  # it came to this thread: end the other, which leaving the block waits for
+            if not future.done():  # the interrupt was raised here: end the other thread
                 for loop, task in started:
                     loop.call_soon_threadsafe(task.cancel)
             raise

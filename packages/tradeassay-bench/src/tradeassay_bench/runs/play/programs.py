@@ -1,7 +1,7 @@
-"""Play code episodes: models are asked in the event loop, programs are examined in threads.
+"""Run code episodes: models are queried in the event loop, programs are examined in threads.
 
-A resumed episode takes the replies and results from before the interruption from its dialogue log
-and its journal, in their order. Only the rest is asked and computed.
+A resumed episode reads the replies and results from before the interruption from its dialogue log
+and its journal, in their order. Only the rest is queried and computed.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ from tradeassay_bench.runs.verify.freedom import refuse_other_rules
 from tradeassay_bench.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 
 Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
-"""A function that examines a request, in the thread that calls it."""
+"""A function that examines a request in the thread of its caller."""
 
 STOPS = (RunError, SandboxError, UserError, RecordingMismatch, OSError)
-"""Errors that end the run and not just an episode: faulty files, packages, sandbox or recording."""
+"""Errors that end the run and not only an episode: faulty files, packages, sandbox or recording."""
 
 
 class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
-    """``scores.json`` of a run of programs: the hash of every outcome, and the benchmark's totals."""
+    """The content of a code run's ``scores.json``: the hash of every outcome, and the totals."""
 
     outcomes: dict[str, str]
     scores: msgspec.Raw
@@ -109,7 +109,7 @@ class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
 class Programs:
     """The run of a benchmark of programs.
 
-    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be played.
+    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot run.
     """
 
     def __init__(self, spec: CodeSpec, options: Options) -> None:
@@ -121,7 +121,7 @@ class Programs:
         episodes, notes = code_episodes(spec.benchmark, protocol), protocol.notes
         if not episodes:
             why = f": {'; '.join(notes)}" if notes else ""
-            raise UserError(f"nothing is left to run{why}", hint="drop a filter")
+            raise UserError(f"no episode is left to run{why}", hint="drop a filter")
         self.manifest = CodeManifest(
             benchmark=spec.benchmark,
             spec=msgspec.Raw(canonical_json(spec)),
@@ -137,7 +137,7 @@ class Programs:
             models += [role.model for role in protocol.roles(episode).values()]
         refuse_bad_names(models, options.asking)
         self._paid = any(parse_name(name).route != "scripted" for name in models)
-        # A run that has ended is scored without the packages that would play it.
+        # A run that has ended is scored without the packages that its episodes need.
         self.check_installed = protocol.check_installed
 
     def play(
@@ -147,11 +147,10 @@ class Programs:
         waiting: Sequence[EpisodeSpec],
         watch: RunWatch,
     ) -> None:
-        """Play episodes, ``asking.concurrency`` at a time, and examine ``workers`` programs at a
-        time.
+        """Run episodes, ``asking.concurrency`` at a time.
 
-        Errors that stop a run are raised. The other episodes then stop too, and everything written
-        stays.
+        At most ``workers`` programs are examined at a time. Errors that stop a run are raised. All
+        other episodes then also stop, and all written data is kept.
         """
         self.check_installed()
         asking, workers = self._options.asking, self._options.workers
@@ -181,8 +180,8 @@ class Programs:
                     remove_temporaries(place.episode(key))
                     path, steps_done = place.dialogue(key), len(journal.lines)
                     lines_done = [line for line in read_dialogue(path) if line.step < steps_done]
-                    # The log must have the questions up to its last step with a question. The journal's last step
-                    # may have had none.
+                    # The log must contain the questions up to its last step with a question. The
+                    # journal's last step may have no question.
                     with DialogueLog(
                         path, max((line.step + 1 for line in lines_done), default=0)
                     ) as log:
@@ -221,14 +220,14 @@ def opened_protocol(benchmark: str, spec: bytes) -> tuple[CodeProtocol, Any]:
 def _examine_in_worker(
     benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]
 ) -> msgspec.Struct:
-    """Examine a program in a worker's process."""
+    """Examine a program in a worker process."""
     protocol, executor = opened_protocol(benchmark, spec)
     found: msgspec.Struct = protocol.examine(*asked, executor)
     return found
 
 
 def _set_threads(workers: int | None) -> None:
-    """Let the running event loop examine as many programs at a time as there are workers."""
+    """Allow the running event loop to examine one program per worker at a time."""
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
     asyncio.get_running_loop().set_default_executor(threads)
 
@@ -242,11 +241,11 @@ def examine_again(
     *,
     progress: CountListener | None,
 ) -> dict[str, Replayed | TradeassayError]:
-    """Replay episodes in memory with recorded replies, and examine every program anew.
+    """Replay episodes in memory with recorded replies, and examine every program again.
 
-    ``examined`` has earlier results by the hash of everything that decides them. An error that
-    stops an examination takes the place of its result. Raises :class:`NotReplayable` if no program
-    can be examined.
+    ``examined`` contains earlier results by the hash of everything that determines them. An error
+    that stops an examination replaces its result. Raises :class:`NotReplayable` if no program can
+    be examined.
     """
     many, found = workers or cores(), dict[str, Replayed | TradeassayError]()
     with one_thread(), ExitStack() as stack:
@@ -320,10 +319,10 @@ def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, 
 
 
 def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
-    """Return the spec of a recorded run without opening anything that it names.
+    """Return the spec of a recorded run without opening the files in it.
 
-    Raises :class:`UserError` for a benchmark that is not known here, and :class:`RunError` for a
-    spec that the benchmark cannot have.
+    Raises :class:`UserError` for an unknown benchmark, and :class:`RunError` for a spec that is
+    invalid for the benchmark.
     """
     kind = find_protocol(manifest.benchmark)
     try:
@@ -337,9 +336,9 @@ def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
 def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtocol:
     """Open the benchmark of a recorded run.
 
-    A path in its spec may come from anybody and is never opened. ``task_file`` is a copy of the
-    tasks' file on this machine. Raises :class:`UserError` for data that is not in the store, and
-    for tasks of a file if none is given.
+    The author of a path in its spec is unknown, so that no such path is opened. ``task_file`` is a
+    copy of the task file on this machine. Raises :class:`UserError` for data that is not in the
+    store, and for tasks of a file if no copy is given.
     """
     spec = recorded_code_spec(manifest)
     name, file = getattr(spec, "dataset", None), getattr(spec, "task_file", None)
@@ -348,8 +347,8 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
     if file is not None:
         if task_file is None:
             raise UserError(
-                f"its tasks are those of a file of the runner's ({Path(file).name[:40]!a}), which is not opened",
-                hint="name your own copy: tradeassay verify RUN --task-file FILE",
+                f"its tasks are from a file of the runner ({Path(file).name[:40]!a}), which is not opened",
+                hint="give your own copy: tradeassay verify RUN --task-file FILE",
             )
         spec = msgspec.structs.replace(spec, task_file=str(task_file))
     return find_protocol(manifest.benchmark)(spec)
@@ -358,8 +357,10 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
 def priced_models(
     protocol: CodeProtocol, episodes: Sequence[EpisodeSpec], prices: Path | None = None
 ) -> dict[str, ModelRecord] | msgspec.UnsetType:
-    """Return the known facts about every model that a run of programs pays for; unset if there is
-    none."""
+    """Return the known facts about every model with a cost in a run of programs.
+
+    Returns unset if there is no such model.
+    """
     names: set[str] = set()
     for episode in episodes:
         names |= {role.model for role in protocol.roles(episode).values()}
@@ -368,8 +369,10 @@ def priced_models(
 
 
 def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder) -> bytes:
-    """Return the content of ``scores.json``. Raises :class:`RunError` while an episode has not
-    ended."""
+    """Return the content of ``scores.json``.
+
+    Raises :class:`RunError` while an episode has not ended.
+    """
     records: dict[str, msgspec.Struct] = {}
     hashes: dict[str, str] = {}
     for episode in manifest.episodes:
@@ -384,8 +387,10 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
 
 
 def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | None:
-    """Return the record in an outcome, or None without one. Raises :class:`RunError` if it is
-    damaged."""
+    """Return the record in an outcome; None without a record.
+
+    Raises :class:`RunError` if it is damaged.
+    """
     if isinstance(outcome.program, msgspec.UnsetType):
         return None
     try:
@@ -398,11 +403,10 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
 
 @dataclass(eq=False)
 class _Sandbox:
-    """A sandbox that opens when the first program has to run, because not every conversation gets
-    that far.
+    """A sandbox that opens when the first program must run, because some conversations have none.
 
-    ``late`` are the episodes with a program that the clock ended, which says as much about the
-    machine.
+    ``late`` contains the episodes with a program that exceeded the time limit. Such a result
+    depends on the machine.
     """
 
     protocol: CodeProtocol
@@ -426,7 +430,7 @@ class _Sandbox:
 
 @dataclass(eq=False)
 class _Player:
-    """Plays one episode. ``replies`` are those from before an interruption."""
+    """Runs one episode. ``replies`` are the replies from before an interruption."""
 
     episode: EpisodeSpec
     protocol: CodeProtocol
@@ -446,8 +450,8 @@ class _Player:
     async def to_its_end(self) -> Outcome:
         """Return the outcome of the episode.
 
-        An episode that breaks through a bug of ours has failed, with the reason. Errors that stop a
-        run are raised.
+        An episode that raises because of a bug of tradeassay has failed, with the reason. Errors
+        that stop a run are raised.
         """
         trace: str | None = None
         program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
@@ -481,7 +485,8 @@ class _Player:
         else:
             role = self.protocol.roles(self.episode)[ask.role]
             model = await self.models.open(role.model, role.params)
-            # A question's step is the number of results before it. That number is the same in a resumed run.
+            # A question's step is the number of earlier results. That number is the same in a
+            # resumed run.
             key, seed = self.episode.key, self.episode.seed
             place = QuestionPlace(episode=key, step=self._step, sample=seed, index=self._asked)
             request, task = ask.request, self.episode.task
@@ -496,8 +501,10 @@ class _Player:
         asked, lines = sha256_of(request), self.journal.lines
 
         def work_out() -> tuple[bytes, msgspec.Raw]:
-            """Examine and record in one go. A kill between the two would lose work that was paid
-            for."""
+            """Examine and record in one step.
+
+            A kill between the two would lose work that was paid for.
+            """
             found = self.work(self.episode, request)
             result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
             raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
@@ -516,17 +523,17 @@ class _Player:
             if self._scribe.lines:
                 self.log.append(
                     self._scribe.lines
-                )  # the dialogue log was lost and the model was asked again
+                )  # the dialogue log was lost and the model was queried again
         else:
             working = asyncio.get_running_loop().run_in_executor(None, work_out)
             try:
                 raw, result = await asyncio.shield(working)
             except asyncio.CancelledError:
-                await asyncio.wait([working])  # it writes to files that are closed behind it
+                await asyncio.wait([working])  # it writes to files that are then closed
                 raise
         self._digest.update(raw + b"\n")
         self._step += 1
         self._scribe = Scribe(self._step, f"turn {self._step + 1}")
         notify(self.listen, Advanced(key=self.episode.key, sessions=1))
-        # As it will be read back, so that a live run and a resumed one cannot differ.
+        # In the form that is read back, so that a live run and a resumed one cannot differ.
         return msgspec.json.decode(result, type=self.protocol.Result)

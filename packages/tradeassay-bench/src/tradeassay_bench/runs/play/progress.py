@@ -1,4 +1,4 @@
-"""Events of a run for a listener: a bar, plain lines, or a caller's own function."""
+"""Send the events of a run to a listener: a bar, plain lines, or a caller's function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _PHASES: dict[Phase, tuple[str, str]] = {
 
 
 class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
-    """A part of the run begins: ``total`` things to do, with ``sessions`` to play in all of them."""
+    """A phase of the run begins.
+
+    It has ``total`` items, with ``sessions`` sessions in all of them.
+    """
 
     phase: Phase
     total: int
@@ -37,14 +40,14 @@ class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
 
 
 class Advanced(msgspec.Struct, frozen=True, kw_only=True, tag="advanced"):
-    """More sessions of an episode were played."""
+    """An episode has completed more sessions."""
 
     key: str
     sessions: int
 
 
 class AskStarted(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
-    """A model is asked: the agent, the episode, the session and the purpose."""
+    """A model is queried: the agent, the episode, the session and the purpose."""
 
     key: str
     agent: str
@@ -62,8 +65,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """One thing of the present phase is done, or an episode failed. ``words`` describe a program's
-    result."""
+    """One item of the present phase is done, or an episode failed. ``words`` is a program's result."""
 
     key: str
     status: Status = "done"
@@ -72,30 +74,32 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
-    """The last event. ``complete`` is False if the run was stopped, and ``hint`` says how to
-    continue."""
+    """The last event.
+
+    ``complete`` is False if the run was stopped. ``hint`` states how to continue it.
+    """
 
     complete: bool
     hint: str | None = None
 
 
 _FEWEST_SESSIONS = 3
-"""The fewest sessions that show a pace, over at least two stretches between lines."""
+"""The minimum number of sessions for a pace, over at least two intervals between lines."""
 _REMEMBERED = 360
-"""The number of lines whose pace is kept. A model may take an hour for a session."""
+"""The number of lines whose pace is stored. A model may need an hour for a session."""
 _MOST_SHOWN = 3
-"""The most episodes whose question is shown while models play."""
+"""The maximum number of episodes whose question is displayed."""
 ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
 CountListener = Callable[[str, int, int | None], None]
-"""A function that is called with the thing counted, the number done, and the total if it is known.
+"""A function that is called with the kind of item, the number done, and the total if it is known.
 """
 
 
 @dataclass(eq=False)
 class RunWatch:
-    """Notifies the listener of events of a run, and remembers how long they took."""
+    """Notifies the listener of the events of a run, and records their durations."""
 
     listen: Listener
     episode_seconds: dict[str, float] = field(default_factory=dict)
@@ -103,7 +107,7 @@ class RunWatch:
 
     @contextmanager
     def phase(self, name: Phase, *, total: int, sessions: int = 0) -> Iterator[None]:
-        """Notify the listener that a phase starts, and remember how long it takes."""
+        """Notify the listener of the start of a phase, and record its duration."""
         began = time.perf_counter()
         self.listen(PhaseStarted(phase=name, total=total, sessions=sessions))
         try:
@@ -112,11 +116,11 @@ class RunWatch:
             self.phase_seconds[name] = time.perf_counter() - began
 
     def tick(self, key: str, sessions: int) -> None:
-        """Notify the listener of more played sessions."""
+        """Notify the listener of completed sessions."""
         self.listen(Advanced(key=key, sessions=sessions))
 
     def played(self, key: str, played: Played) -> None:
-        """Remember the wall time of an episode, and notify the listener if it has ended."""
+        """Record the wall time of an episode, and notify the listener if it has ended."""
         self.episode_seconds[key] = played.seconds
         if played.outcome is not None:
             self.finished(key, played.outcome)
@@ -148,7 +152,7 @@ class PacedCount:
 
 
 def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
-    """Return a listener: ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
+    """Return a listener. ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
     if callable(choice):
         return choice
     stream = stream or sys.stderr
@@ -165,7 +169,7 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
 
 @dataclass(eq=False)
 class _Counts:
-    """The state that both listeners follow: the phase, the number done, and the open questions."""
+    """The state of both listeners: the phase, the number done, and the open questions."""
 
     phase: PhaseStarted = field(default_factory=lambda: PhaseStarted(phase="data", total=0))
     done: int = 0
@@ -196,14 +200,14 @@ class _Counts:
             yield event.hint
 
     def who(self) -> str:
-        """Return the agents that are being asked, in words."""
+        """Return the names of the agents with an open question as text."""
         shown = list(self._asking.values())[:_MOST_SHOWN]
         more = len(self._asking) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 class LineListener:
-    """One line per phase, per failure, and every ``interval`` seconds in between."""
+    """A listener that prints a line per phase and per failure, and every ``interval`` seconds."""
 
     def __init__(
         self, stream: TextIO, *, interval: float = 10.0, clock: Callable[[], float] = time.monotonic
@@ -236,7 +240,7 @@ class LineListener:
         if not isinstance(event, RunEnded) and now - self._spoke >= self._interval:
             self._spoke = now
             text = f"{_PHASES[counts.phase.phase][0]}: {counts.done} of {counts.phase.total}"
-            # Sessions per second of late: rules are done in a moment, and models after them take hours.
+            # The recent sessions per second: rules are fast, and the models after them take hours.
             spans = [
                 (now - then, counts.sessions - sessions) for then, sessions in reversed(self._pace)
             ]
@@ -259,8 +263,10 @@ class LineListener:
 
 
 class BarListener:
-    """A live bar with episodes, days per second and time left, and below it questions, calls,
-    tokens and dollars."""
+    """A live bar with episodes, days per second and time left.
+
+    Below it are questions, calls, tokens and dollars.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console

@@ -1,7 +1,8 @@
-"""Start and continue runs of both kinds: describe, play the open episodes, score, write.
+"""Start and continue runs of both kinds.
 
-Starting a spec whose folder already holds that run continues it. So a run that was killed at any
-point is continued by repeating the command, or by :func:`resume`.
+A run is described, its open episodes run, and its scores are written. Starting a spec whose folder
+already contains that run continues it. A run that was killed at any point is therefore continued by
+repeating the command, or by :func:`resume`.
 """
 
 from __future__ import annotations
@@ -75,16 +76,17 @@ def run(
 ) -> Run | CodeRun:
     """Run a spec in ``folder`` (default ``runs/<name>``), or continue it there.
 
-    A :class:`RunSpec` trades. Any other spec is that of a benchmark of programs. ``executor`` is
-    ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores of
-    this machine; one local worker is the calling process itself. ``home`` is the data store's root.
-    ``asking`` sets how models are asked: how many at once, for how many dollars at most, or from
-    recorded answers only.
+    A :class:`RunSpec` is for a trading run. Any other spec is for a benchmark of programs.
+    ``executor`` is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers``
+    defaults to the cores of this machine. One local worker is the calling process itself. ``home``
+    is the data store's root. ``asking`` contains the options for queries to models: the number at a
+    time, the cap in dollars, or recorded answers only.
 
-    Episodes that fail are recorded as failed and the others continue. See :attr:`Run.failed`. Raises
-    :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is
-    written, and :class:`RunError` if the folder holds another run or other files. On Ctrl-C it
-    raises ``KeyboardInterrupt`` with the command that continues the run.
+    Episodes that fail are recorded as failed and the remaining ones continue. See
+    :attr:`Run.failed`. Raises :class:`~tradeassay.core.errors.UserError` for a wrong name or
+    parameter before anything is written, and :class:`RunError` if the folder contains a different
+    run or other files. On Ctrl-C it raises ``KeyboardInterrupt`` with the command that continues
+    the run.
     """
     if folder is None:
         folder = DEFAULT_PARENT / (spec.name if isinstance(spec, RunSpec) else spec.benchmark)
@@ -105,9 +107,9 @@ def resume(
 ) -> Run | CodeRun:
     """Continue the run in ``folder``. It ends with the same bytes as without the interruption.
 
-    With ``retry_failed`` the episodes that failed are played again from their start. Answers that a
-    model already gave are not asked for again. Raises :class:`RunError` if there is no run, or if
-    data, tasks, prompts, agent code or versions are no longer those of its manifest.
+    With ``retry_failed`` the failed episodes run again from their start. Recorded answers of a
+    model are not requested again. Raises :class:`RunError` if there is no run, or if data, tasks,
+    prompts, agent code or versions differ from its manifest.
     """
     where = None if home is None else str(path_from("home", home).absolute())
     options = Options(
@@ -126,11 +128,11 @@ def resume(
 def _run(
     spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options
 ) -> Run | CodeRun:
-    """Prepare the folder of a run, check that it holds no other run, and carry the run out."""
+    """Prepare the folder of a run, check that it contains no different run, and execute the run."""
     spec, place = with_secret(spec, [path, options.asking.recordings]), RunFolder(path)
     kind = Trading(spec, options) if isinstance(spec, RunSpec) else Programs(spec, options)
     if isinstance(kind, Programs) and not place.manifest.exists():
-        # A run that has ended is scored without the packages that would play it.
+        # A run that has ended is scored without the packages that its episodes need.
         kind.check_installed()
     refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
@@ -144,13 +146,14 @@ def _run(
         if place.manifest.exists():
             hint = f"stopped; continue with: tradeassay resume {place.path}"
         else:
-            hint = "stopped; nothing was played yet: give the same command again"
+            hint = "stopped before the first episode; repeat the same command"
         listen(RunEnded(complete=False, hint=hint))
-        # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
+        # Exactly this type, not a subclass: Python then exits by the signal, which a shell shows as
+        # 130.
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
-        if new and not place.manifest.exists():  # it was refused before anything was recorded
+        if new and not place.manifest.exists():  # the run was refused before anything was recorded
             place.lock.unlink(missing_ok=True)
             for folder in new:
                 with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
@@ -161,10 +164,10 @@ def _run(
 
 
 def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) -> RunSpec | CodeSpec:
-    """Return a spec with the secret of its draws, or without one if nothing is drawn.
+    """Return a spec with the secret of its draws, or without a secret if nothing is drawn.
 
-    A spec without a secret gets that of the run that it continues or whose answers it replays (the
-    first of ``before`` that has one), else a new one.
+    A spec without a secret gets the secret of the run that it continues or whose answers it replays
+    (the first of ``before`` with a secret), else a new one.
     """
     if isinstance(spec, RunSpec) and not any(
         benchmarks.get(name).takes_secret for name in spec.benchmarks
@@ -180,7 +183,7 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
 def _carry_out(
     kind: Trading | Programs, place: RunFolder, watch: RunWatch, options: Options
 ) -> None:
-    """Play the open episodes of a run and write its scores."""
+    """Run the open episodes of a run and write its scores."""
     with contextlib.ExitStack() as stack:
         manifest: Any = kind.describe(watch, stack) if isinstance(kind, Trading) else kind.manifest
         if place.manifest.exists():
@@ -204,10 +207,10 @@ def _carry_out(
             elif not events.is_file() or sha256_file(events) != outcome.events_sha256:
                 raise RunError(
                     f"the journal of {key} does not match its outcome.json",
-                    hint=f"delete {place.episode(key)} and resume: it is played again",
+                    hint=f"delete {place.episode(key)} and resume: the episode runs again",
                 )
         if waiting:
-            # Scores cover all episodes: while one is missing there are none.
+            # Scores cover all episodes. While an episode is missing there are no scores.
             place.scores.unlink(missing_ok=True)
         sessions = kind.sessions(manifest, waiting) if isinstance(kind, Trading) else 0
         with watch.phase("play", total=len(waiting), sessions=sessions):
@@ -219,15 +222,17 @@ def _carry_out(
 
 
 def refuse_other_content(place: RunFolder) -> None:
-    """Raise :class:`RunError` for a path that cannot hold a run: a file, or a folder with other
-    content."""
+    """Check that a path can contain a run.
+
+    Raises :class:`RunError` for a file, or a folder with other content.
+    """
     if place.manifest.exists() or not place.path.exists():
         return
     if not place.path.is_dir():
-        raise RunError(f"{place.path} is a file", hint="choose another folder or name")
-    # A run killed before its manifest was written leaves its lock and half-written temporaries. Recorded answers
-    # alone do not make a run: they may have been put there to be replayed.
+        raise RunError(f"{place.path} is a file", hint="choose a different folder or name")
+    # A run killed before its manifest was written leaves its lock and incomplete temporary files.
+    # Recorded answers alone are not a run: they may have been placed there for a replay.
     names = (entry.name for entry in place.path.iterdir() if entry.name != place.models.name)
     if strangers := sorted(name for name in names if not name.startswith(".")):
         what = f"{place.path} is not empty and does not hold a run ({strangers[0]} ...)"
-        raise RunError(what, hint="choose another folder or name")
+        raise RunError(what, hint="choose a different folder or name")

@@ -1,4 +1,4 @@
-"""A run that trades, as tasks for an executor: data, play, score."""
+"""Split a trading run into tasks for an executor: data, episodes, scores."""
 
 from __future__ import annotations
 
@@ -61,11 +61,10 @@ from tradeassay_bench.runs.verify.checks import Checked, CheckTask, check_episod
 
 
 class Trading:
-    """The run of a spec that trades: its data, its episodes and its scores as tasks for an
-    executor.
+    """A trading run: its data, its episodes and its scores as tasks for an executor.
 
     It starts with :meth:`describe`. Raises :class:`~tradeassay.core.errors.UserError` for a spec
-    that cannot be played.
+    that cannot run.
     """
 
     _executor: TaskExecutor
@@ -82,7 +81,7 @@ class Trading:
     def describe(self, watch: RunWatch, stack: ExitStack) -> RunManifest:
         """Start the executor, prepare every data set, and return the manifest.
 
-        It is checked that every benchmark can be played on its data. ``stack`` ends the executor.
+        The data must support every benchmark. ``stack`` ends the executor.
         """
         modules, own_script = modules_of(self._episodes)
         name: ExecutorName = (
@@ -104,7 +103,7 @@ class Trading:
                 watch.listen(Finished(key=done.key))
         self._datasets = {name: entries[name] for name in wanted}
         versions, asking = present_versions(), self._options.asking
-        # If answers are only replayed, the runner's own programs are not asked, and their files are not opened.
+        # In a replay the runner's own programs do not run, and their files are not opened.
         files = agent_files(
             tuple(episode for episode in self._episodes if not (asking.replay and episode.by_model))
         )
@@ -112,7 +111,7 @@ class Trading:
         return build_manifest(spec, episodes, self._datasets, versions, prices=prices, files=files)
 
     def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
-        """Return how many sessions the waiting episodes have in all."""
+        """Return the total number of sessions of the waiting episodes."""
         total = 0
         for episode in waiting:
             market = manifest.benchmark(episode).market
@@ -127,12 +126,12 @@ class Trading:
         waiting: Sequence[EpisodeSpec],
         watch: RunWatch,
     ) -> None:
-        """Play episodes to their end.
+        """Run episodes to their end.
 
-        Agents that answer at once play first, on the executor's workers, then the models. Models
-        play in this process, since they do not wait for a processor, or on the nodes of a cluster,
-        each episode with its own recording. Models with a cap on dollars stay in this process,
-        because a cap needs one purse.
+        Agents that answer directly run first, on the executor's workers, then the models. Models
+        run in this process, since they do not need a processor, or on the nodes of a cluster, each
+        episode with a separate recording. Models with a cap on dollars run in this process, because
+        a cap needs one budget.
         """
         model_tasks: list[PlayTask] = []
         tasks: list[Task] = []
@@ -188,10 +187,10 @@ class Trading:
     def _results(
         self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch
     ) -> Iterator[TaskResult]:
-        """Yield results. An episode whose process died again and again has failed; its whole lines
-        stay.
+        """Yield results.
 
-        ``place`` is None for tasks that are not episodes.
+        An episode whose process died repeatedly has failed. Its complete lines are kept. ``place``
+        is None for tasks that are not episodes.
         """
         for result in self._executor.perform(tasks, watch.tick):
             if not isinstance(result, Lost):
@@ -216,7 +215,7 @@ class Trading:
 def prepare_tasks(
     episodes: Sequence[EpisodeSpec], benchmarks: Mapping[str, Benchmark], home: str | None
 ) -> dict[str, PrepareTask]:
-    """Return one task per data set, with all markets and named windows that will be played on it."""
+    """Return one task per data set, with all markets and named windows that the episodes need."""
     markets: dict[str, dict[str, MarketConfig]] = {}
     windows: dict[str, dict[WantedWindow, None]] = {}
     for episode in episodes:
@@ -246,8 +245,10 @@ def score_tasks(
     manifest: RunManifest,
     benchmark: Callable[[EpisodeSpec], Benchmark] | None = None,
 ) -> dict[str, ScoreTask]:
-    """Return one task per agent and setting, in the spec's order. ``benchmark`` replaces the
-    manifest's."""
+    """Return one task per agent and setting, in the spec's order.
+
+    ``benchmark`` replaces the manifest's benchmark.
+    """
     played = benchmark or manifest.benchmark
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     baselines: dict[str, EpisodeSpec] = {}
@@ -270,11 +271,10 @@ def score_tasks(
 
 
 def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether one of them is the caller's own
-    script.
+    """Return the modules that register the agents, and whether the caller's script is one of them.
 
-    Agents that are not registered here are left out: a recorded run must not decide what is
-    imported.
+    Agents that are not registered here are left out, because a recorded run must not determine
+    imports.
     """
     names = dict.fromkeys(episode.agent.name for episode in episodes)
     found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
@@ -291,7 +291,7 @@ CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
-    """Perform a task in a worker's process."""
+    """Perform a task in a worker process."""
     task = _DECODER.decode(payload)
     if isinstance(task, PrepareTask):
         return ENCODE(describe(task))

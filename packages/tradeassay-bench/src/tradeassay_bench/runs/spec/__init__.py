@@ -1,1 +1,1 @@
-"""What a run is asked to do: its spec, its agents and models, its plan."""
+"""Specify a run: its spec, its agents and models, its plan."""

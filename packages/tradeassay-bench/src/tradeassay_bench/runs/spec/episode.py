@@ -1,7 +1,6 @@
 """Expand a spec into episodes: one agent, data set, benchmark and seed each, with a readable key.
 
-The protocol, the options and the prompt files of the conversation that a model has are found here
-too.
+This module also finds the protocol, the options and the prompt files of a model's conversation.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ from tradeassay_bench.runs.spec.run_spec import (
 
 
 class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One episode to play.
+    """One episode of a run.
 
     ``setting`` is the benchmark, the data set and the point of the grid. Agents of one setting are
-    compared with each other. In every setting one episode is the ``baseline``; it is ``added`` if
-    the spec did not name that agent. ``protocol`` holds the options of the conversation that this
-    episode changes, ``window`` is the name of its window. A ``task`` takes the place of the data
-    set where a model writes programs.
+    compared with each other. In every setting one episode is the ``baseline``. It is ``added`` if
+    the spec did not contain that agent. ``protocol`` contains the changed options of the
+    conversation. ``window`` is the name of its window. In a run of programs a ``task`` replaces the
+    data set.
     """
 
     key: str
@@ -85,12 +84,12 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str:
-        """The name of the language model that plays; empty if none does."""
+        """Return the name of the episode's language model; empty without a model."""
         return str(self.agent.params.get("model", "")) if self.by_model else ""
 
     @property
     def by_model(self) -> bool:
-        """Whether a language model or a foreign agent plays, in the benchmark's conversation."""
+        """Return whether the agent is a language model or an external agent, with a conversation."""
         return converses(self.agent.name)
 
     @property
@@ -102,8 +101,8 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
     """Return the episodes of a spec, in a fixed order with stable keys.
 
     A key depends only on its episode. Other agents, seeds or benchmarks in the spec do not change
-    it. Raises :class:`UserError` for an unknown benchmark, for another convention than the spec's,
-    for options that the conversation does not have, and for keys that clash.
+    it. Raises :class:`UserError` for an unknown benchmark, for a benchmark with a different
+    convention than the spec, for options that the conversation does not have, and for equal keys.
     """
     episodes: dict[str, EpisodeSpec] = {}
     for name in spec.benchmarks:
@@ -111,7 +110,7 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
         if benchmark.convention != spec.convention:
             raise UserError(
                 f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
-                hint="run it on its own: a report never mixes conventions",
+                hint="run it separately: a report never mixes conventions",
             )
         if any(converses(agent.name) for agent in spec.agents):
             protocol_of(benchmark)
@@ -121,7 +120,8 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
         own = next(
             (agent for agent in spec.agents if agent.name == plain.name and not agent.params), None
         )
-        # (agent, seed, whether it is the baseline). A baseline that the spec does not name is a rule. It plays once.
+        # (agent, seed, whether it is the baseline). A baseline that is not in the spec is a rule
+        # and runs once.
         players = [] if own is not None else [(plain, first, True)]
         players += [
             (agent, seed, agent is own and seed == first)
@@ -140,7 +140,7 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
                 key = f"{setting}__{agent.title}__s{seed}"
                 if key.casefold() in episodes:
                     raise UserError(
-                        f"two episodes would be called '{key}'",
+                        f"two episodes would have the key '{key}'",
                         hint="give the agents different labels; the baseline's name is taken",
                     )
                 episodes[key.casefold()] = EpisodeSpec(
@@ -158,12 +158,11 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
     return tuple(episodes.values())
 
 
-# -- the conversation that models have in an episode ---
+# -- the conversation of models in an episode ---
 
 
 class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the manifest keeps it: all options, their hash, and the hash of every
-    prompt.
+    """A conversation in the manifest: all options, their hash, and the hash of every prompt.
 
     ``code_sha256`` is the hash of the protocol's code if it is not part of tradeassay.
     """
@@ -179,8 +178,8 @@ def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
     """Return a benchmark's protocol. Raises :class:`UserError` if it has none for models."""
     if benchmark.protocol not in protocols:
         raise UserError(
-            f"benchmark '{benchmark.id}' has no conversation: models cannot play it",
-            hint=f"choose one whose protocol is among {', '.join(protocols.names()) or 'none'}",
+            f"benchmark '{benchmark.id}' has no conversation: it does not support models",
+            hint=f"choose a benchmark with one of these protocols: {', '.join(protocols.names()) or 'none'}",
         )
     return protocols.get(benchmark.protocol)
 
@@ -200,7 +199,7 @@ def protocol_config(
     """Return the options of a benchmark's conversation.
 
     Raises :class:`UserError` for an unknown option (with similar names), for an invalid value, and
-    for a convention that is not the benchmark's.
+    for a convention that differs from the benchmark's.
     """
     config = protocol_of(benchmark).Config
     given = dict(overrides or {})
@@ -209,7 +208,7 @@ def protocol_config(
     if given.get("convention", benchmark.convention) != benchmark.convention:
         raise UserError(
             f"benchmark '{benchmark.id}' follows the convention '{benchmark.convention}'",
-            hint="run the benchmark that follows the other one",
+            hint="run the benchmark with the other convention",
         )
     values = {**benchmark.protocol_params, **given}
     return filled(config, values, f"benchmark '{benchmark.id}'", hint="correct the option")
@@ -225,12 +224,12 @@ def open_protocol(
 def code_sha256(module: str) -> str | None:
     """Return the hash of a module's file, or of all Python files of its outermost package.
 
-    Any file of the package may decide what the module does, so all of them are hashed. None for our
-    own code, which has a version, and for code without a file.
+    Any file of the package may affect the module, so all of them are hashed. Returns None for
+    tradeassay's own code, which has a version, and for code without a file.
     """
     parts = module.split(".")
     modules = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
-    # A namespace has no file: then the package is the one in it.
+    # A namespace has no file. Its subpackage is then the package.
     file = next(
         (Path(path) for imported in modules if (path := getattr(imported, "__file__", None))), None
     )
@@ -261,18 +260,19 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
 
 
 class CapReached(ModelError):
-    """A question was not asked because a cap on dollars is reached."""
+    """A question was not sent because a cap on dollars is reached."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """How models are asked. This is no part of a run's identity: a run may be continued with other
-    values.
+    """The options for queries to models.
 
-    ``concurrency`` is the number of episodes that talk to models at the same time. ``max_usd`` is a
+    They are not part of a run's identity: a run may be continued with different values.
+
+    ``concurrency`` is the number of episodes that query models at the same time. ``max_usd`` is a
     hard cap on the dollars of the whole run. ``spent_usd`` was spent under the same cap by other
-    runs of a study. ``replay`` takes recorded answers only, without network. ``recordings`` is
-    another run whose recorded answers are used. ``prices`` is a file of prices that override the
-    packaged ones, ``base_url`` another server.
+    runs of a study. With ``replay`` only recorded answers are used, without network. ``recordings``
+    is another run whose recorded answers are used. ``prices`` is a file of prices that override the
+    packaged prices. ``base_url`` is a different server.
 
     Raises :class:`UserError` for numbers out of range.
     """
@@ -308,29 +308,36 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def unanswered(self, model: str, reply: ModelReply) -> ModelError:
-        """Return the error for a question without an answer. It says whether earlier answers are
-        kept."""
+        """Return the error for a question without an answer.
+
+        Its hint states whether earlier answers are stored.
+        """
         kept = (
             "answers are kept"
             if self.recordings
-            else "answers are kept only with recordings=FOLDER"
+            else "answers are stored only with recordings=FOLDER"
         )
         if reply.error_kind == "over_budget":
             return CapReached(
-                f"{model} was not asked: {reply.error}", hint=f"give a larger max_usd=; {kept}"
+                f"{model} was not queried: {reply.error}", hint=f"give a larger max_usd=; {kept}"
             )
-        return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
+        return ModelError(f"{model} could not be reached: {reply.error}", hint=f"try again; {kept}")
 
 
 def asking_of(given: Asking | None) -> Asking:
-    """Return ``given``, or the defaults if it is None. Raises :class:`UserError` for another type."""
+    """Return ``given``, or the defaults if it is None.
+
+    Raises :class:`UserError` for any other type.
+    """
     hint = "write e.g. asking=tradeassay_bench.Asking(max_usd=5)"
     return Asking() if given is None else instance_of("asking", given, Asking, hint)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is carried out. Nothing here changes a byte of its result, except a budget that
-    runs out."""
+    """The options for executing a run.
+
+    They do not change a byte of its result, except for an exhausted budget.
+    """
 
     executor: ExecutorName = "local"
     workers: int | None = None
@@ -340,8 +347,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts about a model when the run started. ``price_as_of`` is None if the price is
-    unknown."""
+    """The facts about a model at the start of the run.
+
+    ``price_as_of`` is None if the price is unknown.
+    """
 
     model: str
     params: dict[str, float | int | str | bool]
@@ -353,8 +362,10 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
 def record_models(
     asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None
 ) -> dict[str, ModelRecord]:
-    """Return the known facts about models, by label. ``asked`` has their names and parameters by
-    label."""
+    """Return the known facts about models, by label.
+
+    ``asked`` contains their names and parameters by label.
+    """
     if not asked:
         return {}
     prices, cutoffs = load_prices(prices_file), load_cutoffs()
@@ -379,15 +390,20 @@ def model_config(episode: EpisodeSpec) -> ModelConfig:
 
 
 def params_for(episode: EpisodeSpec, benchmark: Benchmark) -> ModelParams:
-    """Return the parameters of every request of an episode. ``benchmark`` is as the episode plays
-    it."""
+    """Return the parameters of every request of an episode.
+
+    ``benchmark`` includes the changes of the episode.
+    """
     return model_params(model_config(episode), protocol_config(benchmark))
 
 
 def refuse_bad_models(
     episodes: Sequence[EpisodeSpec], asking: Asking, home: str | None = None
 ) -> None:
-    """Raise, before anything is written, if a model would fail on every day of an episode."""
+    """Check the models of all episodes before anything is written.
+
+    Raises if a model would fail on every day of an episode.
+    """
     refuse_bad_names(
         [model_config(episode).model for episode in episodes if episode.agent.name == MODEL],
         asking,
@@ -396,18 +412,18 @@ def refuse_bad_models(
 
 
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
-    """Raise if every question to one of the models would fail.
+    """Check that models can be queried.
 
-    That is so for a model that does not exist, for a missing extra or key, and for a cap on a model
-    without a known price. One error lists all problems.
+    Raises if every question to a model would fail: for an unknown model, for a missing extra or
+    key, and for a cap on a model without a known price. One error lists all problems.
     """
     prices, errors = load_prices(asking.prices), []
     access = Access(base_url=asking.base_url, home=None if home is None else Path(home))
     for name in dict.fromkeys(names):
         if asking.max_usd is not None and prices.of(name) is None:
             raise UserError(
-                f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be kept",
-                hint=f"run without a cap, or write into {own_file()}: {price_line(name)}",
+                f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be enforced",
+                hint=f"run without a cap, or add to {own_file()}: {price_line(name)}",
             )
         if asking.replay:
             continue
@@ -421,7 +437,7 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
         raise errors[0]
     if errors:
         problems = "; ".join(error.message for error in errors)
-        raise UserError(problems, hint=f"{errors[0].hint or 'leave them out'}; nothing was played")
+        raise UserError(problems, hint=f"{errors[0].hint or 'leave them out'}; no episode was run")
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -437,7 +453,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known_models() -> tuple[ModelInfo, ...]:
-    """Return every known model: scripted models, then local ones, then those of the tables."""
+    """Return every known model: scripted models, then local models, then models of the tables."""
     priced, cutoffs = load_prices(), load_cutoffs()
     models = [
         ModelInfo(
@@ -454,7 +470,7 @@ def known_models() -> tuple[ModelInfo, ...]:
         try:
             find_local_model(parse_name(full))
         except UserError:
-            place = f"not here: tradeassay models --get {name}"
+            place = f"not downloaded: tradeassay models --get {name}"
         cutoff, note = cutoffs.of(full), f"{local.title}; {place}"
         last = None if cutoff is None else cutoff.last_day
         models.append(

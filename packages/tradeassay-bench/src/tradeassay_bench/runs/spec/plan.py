@@ -1,10 +1,9 @@
 """Estimate a run before it starts: episodes, sessions, decisions, seconds, disk, calls and dollars.
 
-The estimate is measured. The first sessions of every agent are played in memory, and nothing is
-written except a data set that has to be generated. Agents whose answers cost something are not
-asked.
+The estimate is measured. The first sessions of every agent run in memory, and nothing is written
+except a data set that must be generated. Agents whose answers cost something are not queried.
 
-A model's conversation is played for a few days with the scripted model that answers correctly, to
+A model's conversation runs for a few days with the scripted model that answers correctly, to
 measure the prompts. The length and the speed of a real model's answers are assumed, unless earlier
 runs of the same conversation with the same model show them.
 """
@@ -58,7 +57,7 @@ from tradeassay_bench.runs.store.manifest import (
 from tradeassay_bench.runs.store.outcome import Outcome
 
 SAMPLE = 12
-"""Sessions that are played to measure an agent. The first is a warm-up and is not timed."""
+"""The number of sessions for measuring an agent. The first is a warm-up and is not timed."""
 _SCORING = 0.35
 """Seconds to score one episode with a thousand resamples."""
 _START = 1.5
@@ -66,10 +65,12 @@ _START = 1.5
 
 
 SAMPLE_DAYS = 20
-"""Days of a conversation that are measured. The first days are the longest: everything is bought
-then."""
+"""The number of measured days of a conversation.
+
+The first days are the longest, because everything is bought then.
+"""
 OUTPUT_PER_CALL = 400
-"""Tokens that a real model is assumed to write per answer, unless its own limit is lower."""
+"""The assumed tokens per answer of a real model, unless its own limit is lower."""
 SECONDS_PER_CALL = 2.0
 TOKENS_PER_SECOND = 60.0
 """The assumed speed of a real model."""
@@ -79,8 +80,8 @@ class PlannedAgent(msgspec.Struct, frozen=True, kw_only=True):
     """One agent on one benchmark and data set, over all seeds.
 
     ``seconds`` is processor time and ``bytes`` the size of the journals. Both are None if the agent
-    was not measured, and ``note`` says why. For a model there are also its calls, tokens, dollars
-    (None if the price is unknown), and the hours that its episodes take at the allowed concurrency.
+    was not measured, and ``note`` states why. A model also has calls, tokens, dollars (None if the
+    price is unknown), and the hours of its episodes at the allowed concurrency.
     """
 
     benchmark: str
@@ -103,7 +104,7 @@ class PlannedAgent(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
 
     def words(self) -> str:
-        """Return the calls, tokens, dollars and hours of a model in words."""
+        """Return the calls, tokens, dollars and hours of a model as text."""
         money = "price unknown" if self.usd is None else f"${self.usd:,.2f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         source = "" if self.source is None else f" ({self.source})"
@@ -114,8 +115,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The size of a run.
 
     ``seconds`` is wall time on ``workers``. ``usd`` is None if a model's price is unknown.
-    ``power_summary`` says for every setting what its sessions and seeds can show. It assumes that
-    sessions are independent and that half of the variance is common to all seeds.
+    ``power_summary`` states for every setting the skill that its sessions and seeds can detect. It
+    assumes that sessions are independent and that half of the variance is common to all seeds.
     """
 
     name: str
@@ -183,10 +184,10 @@ def plan(
     asking: Asking | None = None,
     runs: Path | None = None,
 ) -> Plan:
-    """Measure how long a run would take and what it would cost.
+    """Return the estimated duration and cost of a run.
 
-    ``runs`` is a folder of earlier runs. What models took there is used in place of assumptions.
-    Raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would.
+    ``runs`` is a folder of earlier runs. Their measurements of models replace assumptions. Raises
+    :class:`~tradeassay.core.errors.UserError` in the same cases as :func:`run`.
     """
     asking = asking_of(asking)
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
@@ -205,7 +206,8 @@ def plan(
     playing = sum(row.seconds or 0.0 for row in agents)
     scoring = episodes * _SCORING * spec.bootstrap.draws / 1000
     talking = [row for row in agents if row.model is not None]
-    # All models together share the allowed concurrency, and the slowest sets the least that they take.
+    # All models together share the allowed concurrency, and the slowest determines the minimum
+    # time.
     work = sum((row.hours or 0.0) * min(asking.concurrency, row.episodes) for row in talking)
     places = min(asking.concurrency, sum(row.episodes for row in talking))
     hours = max([work / places if places else 0.0, *(row.hours or 0.0 for row in talking)])
@@ -246,7 +248,7 @@ def plan(
 def _planned_agent(
     spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking, runs: Path | None
 ) -> PlannedAgent:
-    """Play the first sessions of an agent and return its measured part of the plan."""
+    """Run the first sessions of an agent and return its measured part of the plan."""
     first = episodes[0]
     plain = played_as(benchmarks.get(first.benchmark), first, spec)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
@@ -269,7 +271,7 @@ def _planned_agent(
     )
     if first.by_model and first.agent.name != MODEL:
         return msgspec.structs.replace(
-            row, note="not measured: a foreign agent takes what it takes"
+            row, note="not measured: the duration of an external agent is unknown"
         )
     agent = None if first.by_model else make_agent(first.agent.name, first.agent.params)
     if isinstance(agent, CostlyAgent):
@@ -291,10 +293,9 @@ def _planned_agent(
 def measured_before(
     folder: Path, episode: EpisodeSpec
 ) -> tuple[int, int, Spending, float | None] | None:
-    """Return what a conversation took in the runs of a folder, or None if it was never played
-    there.
+    """Return the cost of a conversation in the runs of a folder, or None if no run has it.
 
-    The result is the number of runs, the number of days, the spending in all, and the seconds of a
+    The result is the number of runs, the number of days, the total spending, and the seconds per
     day if live answers were timed.
     """
     spent, seconds, timed, days, runs = Spending(), 0.0, 0, 0, 0
@@ -303,7 +304,7 @@ def measured_before(
         place = RunFolder(manifest.parent)
         try:
             played = msgspec.json.decode(manifest.read_bytes(), type=_Episodes).episodes
-        except (OSError, *UNDECODABLE):  # somebody else's file
+        except (OSError, *UNDECODABLE):  # a file of a different program
             continue
         timing, earlier = read_timing(place.timing), days
         for other in played:
@@ -332,11 +333,10 @@ def measure_conversation(
     asking: Asking,
     runs: Path | None,
 ) -> PlannedAgent:
-    """Play a few days of a conversation in memory and return ``row`` with their calls, tokens and
-    time.
+    """Run a few days of a conversation in memory and return ``row`` with calls, tokens and time.
 
-    ``benchmark`` is as the episode plays it. Earlier runs in the folder ``runs`` are used in place
-    of assumptions.
+    ``benchmark`` includes the changes of the episode. Earlier runs in the folder ``runs`` replace
+    assumptions.
     """
     began, play = time.perf_counter(), conversation(snapshot, benchmark, episode)
     play.open()
@@ -347,7 +347,8 @@ def measure_conversation(
         request = question.request
         reply = scripted.answer(request)
         totals.update(calls=1, input=estimate_request(request), output=estimate_reply(reply))
-        # Every answer is written twice (recording and dialogue), a question only as far as it is new.
+        # Every answer is written twice (recording and dialogue), and only the new part of each
+        # question.
         written_characters = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
         totals["characters"] += 2 * (
             written_characters + (len(request.messages[-1].text) if request.messages else 0)
@@ -399,6 +400,6 @@ def measure_conversation(
 
 
 class _Episodes(msgspec.Struct):
-    """The part of an earlier run's manifest that is read here."""
+    """The part of an earlier run's manifest that this module reads."""
 
     episodes: tuple[EpisodeSpec, ...] = ()

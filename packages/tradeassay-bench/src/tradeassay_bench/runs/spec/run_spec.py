@@ -1,8 +1,8 @@
-"""Describe what to run: one frozen spec of benchmarks, data sets, agents and seeds.
+"""Specify a run: one frozen spec of benchmarks, data sets, agents and seeds.
 
 A spec written by hand is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be
 written as on the command line (see :func:`parse_agent`). ``datasets`` may be one name or a list,
-and then applies to all benchmarks. The name defaults to the name of the file.
+which then applies to all benchmarks. The name defaults to the name of the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ParamValue = bool | int | float | str
 
 MOST_EPISODES = 50_000
 MOST_SETTINGS = 1_000
-"""The largest grid that one run accepts. It is checked before any part of the grid is built."""
+"""The largest grid that one run accepts. The limit is checked before the grid is built."""
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
 
@@ -45,8 +45,7 @@ class AgentSpec(
 ):
     """An agent: its registered name, its parameters and its label.
 
-    The label is its name in tables. Without a ``label`` an agent is called by its name and its
-    parameters.
+    The label is its name in tables. It defaults to the registered name with the parameters.
     """
 
     name: str
@@ -65,7 +64,7 @@ class AgentSpec(
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first and the last day to trade on, as ISO dates, both included."""
+    """The first and the last trading day, as ISO dates, both included."""
 
     first: str
     last: str
@@ -79,25 +78,25 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 _RECORDED_NAME = "slug"
-"""The key of a run's name in manifests. Recordings hash this key, so it does not change."""
+"""The key of a run's name in manifests. Recordings hash this key, so it must not change."""
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run: every agent on every data set of every benchmark with every seed.
 
     ``datasets`` replaces a benchmark's own data set (benchmark id -> names of data sets).
-    ``window`` replaces its first and last day. ``windows`` takes named windows instead, such as
+    ``window`` replaces its first and last day. ``windows`` uses named windows instead, such as
     ``W4``.
 
     ``protocol`` changes the options of the conversation with models (``mask``, ``mode`` ...). A
-    list of values, or of windows, adds a dimension to the grid. Each benchmark's baseline agent is
-    always run as well.
+    list of values, or of windows, adds a dimension to the grid. Each benchmark's baseline agent
+    always runs too.
 
-    ``secret`` seeds the draws of aliases. Without one a secret is drawn when the run starts.
-    ``index`` replaces the series that results are compared with (``none`` for no index), and
-    ``universe`` replaces what may be bought.
+    ``secret`` seeds the draws of aliases. Without it, a secret is drawn when the run starts.
+    ``index`` replaces the index to which results are compared (``none`` for no index). ``universe``
+    replaces the names that may be bought.
 
-    Raises :class:`UserError` if a part is empty, given twice, or cannot name a folder.
+    Raises :class:`UserError` if a part is empty, given twice, or not a valid folder name.
     """
 
     name: str = msgspec.field(name=_RECORDED_NAME)
@@ -120,10 +119,12 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             refuse_bad_secret(self.secret)
         hint = f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores"
         if not _SLUG.fullmatch(self.name) or len(self.name) > NAME_LENGTH:
-            raise UserError(f"name '{self.name}' cannot name a folder", hint=hint)
+            raise UserError(f"name '{self.name}' is not a valid folder name", hint=hint)
         for agent in self.agents:
             if not _LABEL.fullmatch(agent.title) or len(agent.title) > NAME_LENGTH:
-                raise UserError(f"agent label '{agent.title}' cannot name a folder", hint=hint)
+                raise UserError(
+                    f"agent label '{agent.title}' is not a valid folder name", hint=hint
+                )
         _some_and_once("benchmarks", self.benchmarks)
         _some_and_once(
             "agents",
@@ -161,8 +162,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def variants(self) -> tuple[dict[str, ParamValue], ...]:
-        """All combinations of the protocol's options, in a fixed order. Without options there is
-        one, empty."""
+        """Return all combinations of the protocol's options, in a fixed order.
+
+        Without options there is one empty combination.
+        """
         keys = sorted(self.protocol)
         lists = [
             value if isinstance(value, tuple) else (value,)
@@ -174,8 +177,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def work_sha256(spec: RunSpec) -> str:
     """Return the hash of the work that a spec describes.
 
-    The name is left out. Fields that concern only models are left out if they are empty, so that
-    they do not change the hash of a run of rules.
+    The name is omitted. Fields for models only are omitted if they are empty, so that they do not
+    change the hash of a run of rules.
     """
     fields = msgspec.to_builtins(msgspec.structs.replace(spec, name="x"))
     return sha256_of(
@@ -184,7 +187,7 @@ def work_sha256(spec: RunSpec) -> str:
 
 
 def model_agent(name: str) -> AgentSpec:
-    """Return the agent that stands for a model. Its label is the model's name as a folder name."""
+    """Return the agent for a model. Its label is the model's name in the form of a folder name."""
     label = safe_name(name.replace("/", "-").replace(":", "-"))
     return AgentSpec(name="model", params={"model": name}, label=label)
 
@@ -197,14 +200,14 @@ def parse_agent(text: str) -> AgentSpec:
     """
     own = is_own_file(text)
     if text.endswith(".py") and ":" not in text:
-        raise UserError(f"'{text}' does not say which class", hint=f"write {text}:CLASS")
+        raise UserError(f"'{text}' has no class name", hint=f"write {text}:CLASS")
     name, _, rest = text.partition("," if own else ":")
     name = name.strip()
     params: dict[str, ParamValue] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals and next(reversed(params), "") == "env":
-            # A program on a pipe may be given several variables: ``env=A,B``.
+            # A program on a pipe may have several variables: ``env=A,B``.
             params["env"] = f"{params['env']},{key.strip()}"
             continue
         if not equals or not key or not value:
@@ -218,7 +221,7 @@ def parse_agent(text: str) -> AgentSpec:
     elif label is None and name == "factor-model":
         from tradeassay_bench.agents.factor_models.fitting import list_trained
 
-        # The label of a trained baseline is its model and enough of its key to find it.
+        # The label of a trained baseline is its model and the start of its key.
         wanted = str(params.get("key", ""))
         trained = next(
             (
@@ -235,7 +238,7 @@ def parse_agent(text: str) -> AgentSpec:
         host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
         label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
     elif label is None and name in ("pipe", "python"):
-        # The label of an own agent is its class, its script or its program.
+        # The label of a user's own agent is its class, its script or its program.
         words = (
             str(params.get("command" if name == "pipe" else "class", "")).rpartition(":")[2].split()
         )
@@ -260,7 +263,7 @@ def parse_value(text: str) -> ParamValue:
 
 
 def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
-    """Return the part of a key that tells a setting from the others of its grid, or None."""
+    """Return the part of a key that identifies a setting in its grid, or None."""
     parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
     parts += [window] if window is not None else []
     return safe_name("+".join(parts)) if parts else None
@@ -269,8 +272,10 @@ def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str 
 def datasets_for(
     benchmarks: Collection[str], names: str | Iterable[str] | Mapping[str, object]
 ) -> dict[str, object]:
-    """Assign one data set, or several, to all ``benchmarks``. Ids in a mapping may lack their
-    version."""
+    """Assign one data set, or several, to all ``benchmarks``.
+
+    Ids in a mapping may omit their version.
+    """
     if isinstance(names, Mapping):
         return {
             newest(key, benchmarks): [v] if isinstance(v, str) else v for key, v in names.items()
@@ -290,7 +295,7 @@ def _shown(value: ParamValue) -> str:
 def _some_and_once(
     what: str, values: Iterable[object], *, hint: str = "remove the second one"
 ) -> None:
-    """Raise :class:`UserError` if there are no values or a value is repeated."""
+    """Check that there are values and that none is repeated. Raises :class:`UserError` otherwise."""
     # Case is ignored because keys become folders, and some file systems are case-insensitive.
     seen: set[object] = set()
     for value in values:
@@ -299,13 +304,13 @@ def _some_and_once(
             raise UserError(f"{what}: '{value}' is given twice", hint=hint)
         seen.add(folded)
     if not seen:
-        raise UserError(f"{what}: nothing is given", hint="name at least one")
+        raise UserError(f"{what}: nothing is given", hint="give at least one")
 
 
 def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
     """Read a spec file. ``name`` replaces the name in the file.
 
-    Raises :class:`UserError` with the file and the key that is wrong.
+    Raises :class:`UserError` with the file and the invalid key.
     """
     path = path_from("a spec file", path)
     raw = dict(_parse(path))
@@ -317,10 +322,10 @@ def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
 
 
 def load_code_spec(path: Path) -> CodeSpec | None:
-    """Read the spec of a run of programs, which has one ``benchmark``; return None for another
-    kind.
+    """Read the spec of a run of programs, which has one ``benchmark``.
 
-    Raises :class:`UserError` with the file and the key that is wrong.
+    Returns None for a different kind of spec. Raises :class:`UserError` with the file and the
+    invalid key.
     """
     raw = dict(_parse(path))
     if not isinstance(raw.get("benchmark"), str):
@@ -334,9 +339,9 @@ def load_code_spec(path: Path) -> CodeSpec | None:
 
 
 def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
-    """Build a spec from plain values.
+    """Return a spec from plain values.
 
-    Raises :class:`UserError` with the key that is wrong, and suggests similar names.
+    Raises :class:`UserError` with the invalid key and similar names.
     """
     values = dict(raw)
     _known_keys(where, "", values, RunSpec)
@@ -388,8 +393,10 @@ def _parse(path: Path) -> Mapping[str, Any]:
 
 
 def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Struct]) -> None:
-    """Raise for the first key that ``kind`` does not have. The decoder reports values that are no
-    mapping."""
+    """Raise for the first key that ``kind`` does not have.
+
+    The decoder reports values that are not mappings.
+    """
     if not isinstance(values, Mapping):
         return
     fields = msgspec.structs.fields(kind)

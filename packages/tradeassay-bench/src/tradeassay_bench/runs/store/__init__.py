@@ -1,1 +1,1 @@
-"""A run on disk: folder, manifest, outcomes, and reading it back."""
+"""Store and read a run on disk: folder, manifest and outcomes."""

@@ -1,8 +1,8 @@
-"""Recordings: a model's answers in a run, packed into one file that can be shared and replayed.
+"""Pack a model's answers in a run into one file that can be shared and replayed: a recording.
 
-A recording holds the run's manifest, its scores, the outcome of every episode, and the models'
-answers. The questions are kept as hashes only, so that a recording contains no text of others.
-``recording.json`` names the model and has the hash of every other file:
+A recording contains the run's manifest, its scores, the outcome of every episode, and the models'
+answers. The questions are stored as hashes only, so that a recording contains no third-party text.
+``recording.json`` states the model and the hash of every other file:
 
 ::
 
@@ -81,19 +81,19 @@ FOLDER = "TRADEASSAY_RECORDINGS"
 MOST_BYTES = 2**30
 """The largest size of an unpacked recording, in bytes."""
 MOST_AT_ONCE = 2**26
-"""The largest size of one file in it, and of one header of the archive, in bytes."""
+"""The largest size of one file in a recording, and of one header of the archive, in bytes."""
 MOST_FILES = 50_000
-"""The largest number of files in it."""
+"""The largest number of files in a recording."""
 SEASON = "season.json"
-"""The file that a recorded season of the arena has in place of a manifest."""
+"""The file that replaces the manifest in a recorded season of the arena."""
 _LABEL = "recording.json"
 
 
 class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
-    """The label of a recording. ``files`` are the hashes of everything else in it.
+    """The label of a recording.
 
-    ``engine`` and ``precision`` are stated by the person who recorded it. ``recorded`` is the day
-    of the last answer.
+    ``files`` are the hashes of all other files in it. ``engine`` and ``precision`` are stated by
+    the person who recorded it. ``recorded`` is the day of the last answer.
     """
 
     format: int = RECORDING_FORMAT
@@ -128,18 +128,18 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def manifest(self) -> Manifest:
-        """The run's manifest. Raises :class:`RunError` if a season of the arena was recorded."""
+        """Return the run's manifest. Raises :class:`RunError` for a recorded season of the arena."""
         manifest = read_manifest(self.folder / "manifest.json")
         if not all(_PLAIN.fullmatch(one.key) and "/" not in one.key for one in manifest.episodes):
             raise RunError(
-                "the recording has an episode that no folder can be called after",
+                "the recording has an episode whose key is not a valid folder name",
                 hint="do not use it",
             )
         return manifest
 
     @property
     def is_season(self) -> bool:
-        """Whether a season of the arena was recorded."""
+        """Return whether it is a recorded season of the arena."""
         return SEASON in self.label.files
 
 
@@ -157,12 +157,13 @@ def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
 
 
 def refuse_own_programs(spec: RunSpec) -> None:
-    """Raise :class:`RunError` if an agent of a spec is a program from a file."""
-    # A recording holds answers, and must never decide which file is executed where it arrives.
+    """Check that no agent of a spec is a program from a file. Raises :class:`RunError` otherwise."""
+    # A recording contains answers. It must never determine which file is executed on a different
+    # machine.
     if any(agent.name == OWN_FILE for agent in spec.agents):
         raise RunError(
-            "a program from somebody's own file plays in it, which is not run here",
-            hint="record the models by themselves",
+            "it contains a program from a user's own file, which is not executed here",
+            hint="record the models without it",
         )
 
 
@@ -172,7 +173,7 @@ def pack_recording(
     """Pack a run's answers into ``file``. The same run gives the same bytes.
 
     ``command`` is the command that records it again. Raises :class:`RunError` if the run does not
-    exist or no model played in it.
+    exist or has no model.
     """
     manifest = read_manifest(folder / "manifest.json")
     if isinstance(manifest, RunManifest):
@@ -189,8 +190,9 @@ def pack_recording(
         if not answers.is_file():
             continue
         moment = max(moment, answers.stat().st_mtime)
-        # The file may also hold answers from an earlier attempt at the episode. Only the questions of its dialogue
-        # are packed, by step and messages (programs number the questions of an episode, dialogues those of a step).
+        # The file may also contain answers from an earlier attempt at the episode. Only the
+        # questions of its dialogue are packed, by step and messages (programs number the questions
+        # of an episode, dialogues number the questions of a step).
         lines = list(read_dialogue(place.dialogue(episode.key)))
         ids = [tuple(map(content_id, messages)) for messages in whole_messages(lines)]
         left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
@@ -216,16 +218,16 @@ def pack_recording(
 
 
 def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
-    """Write a recording of ``found``, files by name. ``said`` are the fields of its label that are
-    not counted here.
+    """Write a recording of ``found``, files by name, and return its label.
 
-    Raises :class:`RunError` if no model answered.
+    ``said`` contains the fields of the label that are not counted here. Raises :class:`RunError` if
+    no model answered.
     """
     found = {name: without_secrets(content) for name, content in found.items()}
     counted = count_answers(found)
     if not counted["models"]:
         raise RunError(
-            f"{file.name} would hold no recorded answers", hint="name a run that models played"
+            f"{file.name} would contain no recorded answers", hint="give a run with models"
         )
     files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
     label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
@@ -239,8 +241,7 @@ def _label_text(label: RecordingLabel) -> bytes:
 
 
 def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the counted fields of a label: the models, and how many answers and tokens the files
-    hold."""
+    """Return the counted fields of a label: the models, and the numbers of answers and tokens."""
     lines = []
     for name, content in found.items():
         if name.startswith("models/"):
@@ -266,14 +267,18 @@ def write_packed(file: Path, content: dict[str, bytes]) -> None:
 
 def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
     """Return the ids of the benchmarks of a manifest."""
-    # In the order of the manifest's records, which are sorted by name. A spec's order is its author's choice.
+    # In the order of the manifest's records, which are sorted by name. The order of a spec is
+    # arbitrary.
     return (
         tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
     )
 
 
 def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
-    """Return the named recordings, sorted. ``suffix`` chooses those of runs or those about memory."""
+    """Return the named recordings, sorted.
+
+    ``suffix`` selects recordings of runs or recordings of memory audits.
+    """
     if configured := os.environ.get(FOLDER):
         roots = [Path(configured)]
     elif package := find_spec(PACKAGE):
@@ -294,15 +299,15 @@ def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
 def find_recording(name: str, *benchmarks: str) -> Path:
     """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or a path.
 
-    With ``benchmarks`` it must be a recording of one of them, which chooses among a model's
-    recordings. Raises :class:`UserError` with similar names if there is none.
+    With ``benchmarks``, only recordings of these benchmarks count. Raises :class:`UserError` with
+    similar names if there is none.
     """
     if Path(name).is_file():
         chosen = [(name, Path(name), read_label(Path(name)))]
     else:
         wanted = name.removeprefix(PREFIX)
         recordings = list_recordings()
-        # A recording is called MODEL/RUN. The model alone means all of its recordings.
+        # A recording has the name MODEL/RUN. The model alone means all of its recordings.
         matching = [
             info for info in recordings if wanted in (info.name, info.name.partition("/")[0])
         ]
@@ -322,19 +327,19 @@ def find_recording(name: str, *benchmarks: str) -> Path:
         chosen = [entry for entry in chosen if set(entry[2].benchmarks) & wanted_ids]
         if not chosen:
             raise UserError(
-                f"nothing of '{name}' was recorded with '{benchmarks[-1]}'", hint=f"it has {has}"
+                f"'{name}' has no recording with '{benchmarks[-1]}'", hint=f"it has {has}"
             )
     if len(chosen) > 1:
         several = ", ".join(PREFIX + title for title, _, _ in chosen)
-        raise UserError(f"'{name}' means several recordings", hint=f"name one of {several}")
+        raise UserError(f"'{name}' matches several recordings", hint=f"give one of {several}")
     return chosen[0][1]
 
 
 def find_audit(name: str, dataset: str) -> Path:
-    """Return the folder of a model's recorded answers about its memory of a data set. No network is
-    needed.
+    """Return the folder of a model's recorded answers about its memory of a data set.
 
-    Raises :class:`UserError` if the model was not asked about that data set.
+    No network is needed. Raises :class:`UserError` if there is no audit of the model on that data
+    set.
     """
     audits = {
         recording.name.partition("/recall-")[2]: Path(recording.path)
@@ -343,25 +348,25 @@ def find_audit(name: str, dataset: str) -> Path:
     }
     if dataset not in audits:
         near = (
-            f"it was asked about {', '.join(sorted(audits))}"
+            f"it has audits of {', '.join(sorted(audits))}"
             if audits
             else "see tradeassay recordings list"
         )
-        raise UserError(f"'{name}' was not asked what it remembers of {dataset}", hint=near)
+        raise UserError(f"'{name}' has no recorded memory audit of {dataset}", hint=near)
     return open_recording(audits[dataset]).folder / "models"
 
 
 GET_RECORDINGS = (
-    f"in a checkout: pip install ./recordings; or name a folder of recordings in {FOLDER}"
+    f"in a checkout: pip install ./recordings; or set a folder of recordings in {FOLDER}"
 )
-"""The hint if there are no recordings. Their package is on no index."""
+"""The hint if there are no recordings. Their package is not on a package index."""
 
 
 def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
-    """Unpack a recording into the user's folder and check it. An intact unpacked copy is used as it
-    is.
+    """Unpack a recording into the user's folder and check it.
 
-    Raises :class:`RunError` if it is damaged or does not match its label.
+    An intact unpacked copy is used without unpacking. Raises :class:`RunError` if the recording is
+    damaged or does not match its label.
     """
     folder = data_home(home) / "recordings" / sha256_file(file)[:16]
     if _damage(folder) is not None:
@@ -379,7 +384,7 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
     if damage is not None:
         shutil.rmtree(folder, ignore_errors=True)
         raise RunError(
-            f"{damage} in {file.name} is not what its label says", hint="get the recording again"
+            f"{damage} in {file.name} does not match its label", hint="download the recording again"
         )
     return OpenRecording(folder=folder, label=_label((folder / _LABEL).read_bytes(), file))
 
@@ -396,7 +401,7 @@ def _damage(folder: Path) -> str | None:
 
 
 def read_label(file: Path) -> RecordingLabel:
-    """Return a recording's label. Raises :class:`RunError` if the file is no recording."""
+    """Return a recording's label. Raises :class:`RunError` if the file is not a recording."""
     return _label(
         next((content for name, content in read_members(file) if name == _LABEL), None), file
     )
@@ -405,8 +410,8 @@ def read_label(file: Path) -> RecordingLabel:
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive.
 
-    Raises :class:`RunError` for anything but plain files below the archive, and for a repeated
-    name.
+    Raises :class:`RunError` for a repeated name, and for any entry that is not a plain file below
+    the archive's root.
     """
     seen: set[str] = set()
     left = MOST_BYTES
@@ -416,10 +421,10 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
                 left -= entry.size
                 source = archive.extractfile(entry) if entry.isfile() else None
                 if source is None or not _PLAIN.fullmatch(entry.name) or entry.name in seen:
-                    what = f"{file} holds {entry.name[:80]!a}, which is not a plain file"
+                    what = f"{file} contains {entry.name[:80]!a}, which is not a plain file"
                     raise RunError(what, hint="do not use it")
                 if left < 0 or len(seen) == MOST_FILES:
-                    raise RunError(f"{file} unpacks to too much", hint="do not use it")
+                    raise RunError(f"{file} is too large when unpacked", hint="do not use it")
                 seen.add(entry.name)
                 yield entry.name, source.read()
     except (tarfile.TarError, lzma.LZMAError, EOFError, *UNDECODABLE) as error:
@@ -454,19 +459,18 @@ def _label(content: bytes | None, file: Path) -> RecordingLabel:
         label = msgspec.json.decode(content, type=RecordingLabel)
     except UNDECODABLE as error:
         raise RunError(
-            f"the label of {file} cannot be read: {error}", hint="get the recording again"
+            f"the label of {file} cannot be read: {error}", hint="download the recording again"
         ) from None
     if label.format != RECORDING_FORMAT:
         raise RunError(f"{file} has format {label.format}", hint="use the version that wrote it")
     if not all(map(_PLAIN.fullmatch, label.files)):
-        raise RunError(
-            f"the label of {file} names a file that cannot be in it", hint="do not use it"
-        )
+        raise RunError(f"the label of {file} has an invalid file name", hint="do not use it")
     return label
 
 
 _OURS = re.compile(
-    # No file elsewhere, no other program, no server that would receive a key.
+    # A safe command uses no file elsewhere, no other program, and no server that would receive a
+    # key.
     r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
     r"((tradeassay (recordings record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
@@ -474,15 +478,15 @@ _SAID_ELSEWHERE = frozenset(("--engine", "--precision", "--runs", "--concurrency
 
 
 def is_our_command(command: str) -> bool:
-    """Return whether a command calls tradeassay alone. A reader may paste it into a shell."""
+    """Return whether a command calls only tradeassay. A reader may paste it into a shell."""
     return _OURS.fullmatch(command) is not None
 
 
 def command_of(words: list[str]) -> str:
-    """Return a command as the label of a recording states it.
+    """Return a command in the form for the label of a recording.
 
-    Folders of the person who gave it are removed, and so are values that the label or the manifest
-    has, if a shell would read them as something else.
+    The user's folders are removed. Values that the label or the manifest contains are also removed
+    if a shell would interpret them.
     """
     kept: list[str] = []
     skip = False
@@ -505,7 +509,10 @@ _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 def replay_recording(
     opened: OpenRecording, folder: Path, *, workers: int | None = None, tasks: tuple[str, ...] = ()
 ) -> Run | CodeRun:
-    """Play a recording's run again from its answers, all of it or some tasks. Raises as a run does."""
+    """Replay a recording's run from its answers, completely or for some tasks.
+
+    Raises the same errors as a run.
+    """
     asking = Asking(replay=True, recordings=opened.folder)
     spec: Any = recorded_spec(opened.folder)
     spec = msgspec.structs.replace(spec, tasks=tasks) if tasks else spec
@@ -518,7 +525,7 @@ def score_differences(
 ) -> list[str]:
     """Return the differences between a replay and the recording in scores and outcomes.
 
-    Numbers differ if they are more than 1e-9 of their size apart. For a replay of some tasks only
+    Numbers differ if their relative difference is more than 1e-9. For a replay of some tasks only
     their outcomes are compared.
     """
     differences: list[str] = []
@@ -538,8 +545,9 @@ def score_differences(
 def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     """Return the differences between the manifest of a replay and the recorded one.
 
-    Versions may differ. So may the source and the date of a data set, whose hash states its
-    content. A manifest from before runs of programs named their models claims nothing about them.
+    Versions may differ. The source and the date of a data set may also differ, because its hash
+    determines its content. Old manifests of code runs do not list models and claim nothing about
+    them.
     """
     manifests: list[dict[str, Any]] = []
     for folder in (opened.folder, replayed):
@@ -557,9 +565,9 @@ def unlike_recorded(replayed: object, recorded: object, place: str) -> Iterator[
     """Yield the differences between a replayed value and the recorded one.
 
     Unlike :func:`tradeassay_bench.runs.verify.replay.differences`, this comparison is not exact.
-    Recordings are replayed on other machines, whose last digits may differ, and then the hashes
-    over such numbers differ too. A recording comes from others, so that a missing name is not the
-    same as null.
+    Recordings are replayed on different machines, whose last digits may differ, and then the hashes
+    over such numbers differ too. The author of a recording is unknown, so a missing name is not
+    equivalent to null.
     """
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in sorted({*replayed, *recorded}):
@@ -586,9 +594,9 @@ def unlike_recorded(replayed: object, recorded: object, place: str) -> Iterator[
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:
-    """Return the faults of a recording that need no replay.
+    """Return the faults of a recording that can be found without a replay.
 
-    These are answers under keys that are not their question's, texts of questions, files that
+    Faults are answers whose key does not match their question, texts of questions, files that
     tradeassay did not write, a label that contradicts the files, and anything in the form of a
     provider's key.
     """
@@ -596,15 +604,14 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     paths = [path for path in folder.rglob("*") if path.is_file()]
     content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     faults = [
-        f"{name} holds what looks like a key"
+        f"{name} contains what looks like a key"
         for name, text in sorted(content.items())
         if looks_like_key(text)
     ]
     if content.pop(_LABEL) != _label_text(label):
-        faults.append(f"{_LABEL} is not written as tradeassay writes it")
+        faults.append(f"{_LABEL} is not in tradeassay's format")
     faults += [
-        f"{name} is in it and not in its label"
-        for name in sorted(content.keys() - label.files.keys())
+        f"{name} is not listed in its label" for name in sorted(content.keys() - label.files.keys())
     ]
     tapes = sorted(name for name in content if name.startswith("models/"))
     counts, parts = (
@@ -612,14 +619,14 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes},
     )
     if opened.is_season:
-        # A season records the number of questions for each of its decisions.
+        # A season records the number of questions of each decision.
         questions = sum(
             int(calls)
             for calls in re.findall(rb'"calls":(\d+)', content.get("decisions.jsonl", b""))
         )
         if counts["answers"] > questions:
             faults.append(
-                f"it holds {counts['answers']} answers, and its season asked {questions} questions"
+                f"it contains {counts['answers']} answers, but its season has {questions} questions"
             )
     else:
         manifest, place = opened.manifest, RunFolder(folder)
@@ -634,35 +641,34 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         path = folder / name
         faults += [f"{path.name}: {fault}" for fault in (*answer_faults(path), *_unlikely(path))]
     if not is_our_command(label.command):
-        faults.append(
-            "the command in its label, to record it again, does not call tradeassay alone"
-        )
+        faults.append("the command in its label, to record it again, does not call only tradeassay")
     stated = {name: getattr(label, name) for name in counts}
     contradicted = [name for name in stated if stated[name] != counts[name]]
     return faults + [
-        f"its label says {stated[name]} for {name}, its files {counts[name]}"
+        f"its label states {stated[name]} for {name}, its files {counts[name]}"
         for name in contradicted
     ]
 
 
 def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield contradictions with the manifest: episodes of another spec, and answers to no question."""
+    """Yield contradictions with the manifest: wrong episodes, and answers without a question."""
     manifest, place = opened.manifest, RunFolder(opened.folder)
     listed = [entry.key for entry in manifest.episodes]
     if isinstance(manifest, RunManifest):
-        # A spec with endless seeds must not be expanded.
+        # A spec with an unlimited number of seeds must not be expanded.
         plausible = len(manifest.spec.seeds) <= len(listed)
         expected = [entry.key for entry in expand(manifest.spec)] if plausible else []
     else:
         plausible = len(recorded_code_spec(manifest).seeds) <= len(listed)
         expected = [entry.key for entry in reopen(manifest).episodes()] if plausible else []
     if expected != listed:
-        yield "the episodes of its manifest are not those of its spec"
+        yield "the episodes of its manifest do not match its spec"
     known, stated = (
         msgspec.json.decode(entry)
         for entry in (encode_manifest(manifest), content["manifest.json"])
     )
-    # A field that reading drops is not ours: the author of the file added it.
+    # Tradeassay does not write fields that reading drops, so the author of the file added such a
+    # field.
     yield from (
         line
         for line in unlike_recorded(known, stated, "manifest.json")
@@ -675,7 +681,7 @@ def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Ite
         )
         answers = len(parse_recording(Path(name), content.get(name, b"")).answers)
         if answers != questions:
-            yield f"{name} holds {answers} answers, and its run asked {questions} questions"
+            yield f"{name} contains {answers} answers, but its run has {questions} questions"
 
 
 _FOREIGN = ("http/", "pipe/", "python/")
@@ -683,10 +689,10 @@ _MOST_TOKENS = 10**9
 
 
 def _unlikely(path: Path) -> Iterator[str]:
-    """Yield the content of a file of answers that a packed recording must not have."""
+    """Yield the faults of a file of answers in a packed recording."""
     contents = read_recording(path)
     if contents.texts or contents.messages or contents.tools:
-        yield "it holds texts that the model was asked"
+        yield "it contains texts of questions"
     implausible = 0
     for line in contents.answers:
         usage, foreign = line.reply.usage, line.asked.model.startswith(_FOREIGN)
@@ -697,17 +703,18 @@ def _unlikely(path: Path) -> Iterator[str]:
             usage.cached_tokens,
         )
         possible = all(0 <= number <= _MOST_TOKENS for number in (*counts, usage.usd or 0.0))
-        # Too low a count from a provider is replaced when it arrives. A user's own program may count nothing.
+        # A count that is too low is replaced when the answer arrives. A user's own program may
+        # report no counts.
         plausible = foreign or usage.output_tokens >= LEAST_SHARE * estimate_reply(line.reply)
         implausible += not possible or not plausible or usage.cached_tokens > usage.input_tokens
     if implausible:
-        yield f"{implausible} answers have tokens or dollars that cannot be true"
+        yield f"{implausible} answers have impossible tokens or dollars"
 
 
 def changed_facts(opened: OpenRecording) -> list[str]:
-    """Return the facts of a recording that are different here: prompts, rules, options, tasks.
+    """Return the facts of a recording that differ here: prompts, rules, options, tasks.
 
-    Data sets that are not stored here are left out, because a replay reports them itself.
+    Data sets that are not stored here are left out, because a replay reports them.
     """
     manifest = opened.manifest
     if isinstance(manifest, RunManifest):

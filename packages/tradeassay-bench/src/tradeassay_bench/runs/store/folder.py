@@ -45,8 +45,8 @@ DEFAULT_PARENT = Path("runs")
 def folder_in_commands(folder: Path) -> str:
     """Return a run's folder for the commands on a page, quoted for a shell.
 
-    A relative folder stays as it was given. Of an absolute one only the last two parts are shown,
-    because a page is passed on and must not name paths of the machine that wrote it.
+    A relative folder is unchanged. Only the last two parts of an absolute folder are included,
+    because a page is shared and must not contain paths of the machine that wrote it.
     """
     shown = Path(*folder.parts[-2:]) if folder.is_absolute() else folder
     return shlex.quote(str(shown))
@@ -82,10 +82,10 @@ class RunFolder:
 
 
 def refuse_changed_line_ends(place: RunFolder) -> None:
-    """Raise :class:`RunError` if files of the record have Windows line ends.
+    """Check that the record has no Windows line ends. Raises :class:`RunError` otherwise.
 
-    Tradeassay writes none, but git can change them on checkout. No hash would match then, and the
-    reports would read like many forgeries.
+    Tradeassay writes none, but git can change line ends on checkout. All hashes would then differ,
+    and the report would look like many forgeries.
     """
     files = [
         place.manifest,
@@ -101,18 +101,20 @@ def refuse_changed_line_ends(place: RunFolder) -> None:
     if changed:
         more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
         raise RunError(
-            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, which git or a copy put there",
+            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, added by git or a copy",
             hint="add the line '* -text' to .gitattributes and check the run out again, or copy it unchanged",
         )
 
 
 LARGEST_FILE = 1 << 30
-"""The largest file of a run, in bytes. A file is read as a whole."""
+"""The maximum size of a run's file, in bytes, because a file is read as a whole."""
 
 
 def refuse_odd_files(path: Path) -> None:
-    """Raise :class:`RunError` for files that may never end: pipes, devices, links to them, and huge
-    files."""
+    """Check that all files of a run can be read to their end.
+
+    Raises :class:`RunError` for pipes, devices, links to them, and huge files.
+    """
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
             found = os.lstat(os.path.join(folder, name))
@@ -132,15 +134,15 @@ def refuse_odd_files(path: Path) -> None:
 
 @contextlib.contextmanager
 def run_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a run. Raises :class:`RunError` if a living process holds it.
+    """Lock a run. Raises :class:`RunError` if a living process has locked it.
 
-    The lock file stays behind with the name of its last holder. Only the kernel's lock counts, so
-    that a file left by a dead process does no harm.
+    The lock file remains with the name of the last process. Only the kernel's lock counts, so that
+    the file of a dead process is harmless.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         known = os.pread(descriptor, 200, 0).decode(errors="replace")
-        # Anything else was written by another version, or by somebody who wants it shown.
+        # Any other text is from a different version, or from an attacker who wants it displayed.
         ours = re.fullmatch(r"process \d+ on [\w.-]+", known, re.ASCII)
         take_lock(descriptor, str(path.parent), holder=known if ours else "another process")
         with naming(path):
@@ -152,16 +154,17 @@ def run_lock(path: Path) -> Iterator[None]:
 
 
 class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """Wall times in seconds: per episode (its last attempt), and per start of the run (one entry
-    each)."""
+    """Wall times in seconds: the last attempt of each episode, and each start of the run."""
 
     episodes: dict[str, float] = {}
     starts: tuple[dict[str, float], ...] = ()
 
 
 def read_timing(path: Path) -> RunTiming:
-    """Return the times so far. A missing or damaged file counts as empty, because nothing depends
-    on it."""
+    """Return the times so far.
+
+    A missing or damaged file counts as empty, because nothing depends on it.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunTiming)
     except (FileNotFoundError, *UNDECODABLE):
@@ -208,7 +211,7 @@ def present_versions() -> Versions:
 
 
 def version_changes(then: Versions, now: Versions) -> list[str]:
-    """Return in words every change of versions that forbids a resume."""
+    """Return the changes of versions that prevent a resume, as texts."""
     changes = [
         f"{name} was {then.packages.get(name, 'not installed')}, is {now.packages.get(name, 'not installed')}"
         for name in COMPUTING

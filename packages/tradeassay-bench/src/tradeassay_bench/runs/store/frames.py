@@ -1,4 +1,4 @@
-"""A run as data frames of polars or pandas. Every row names its episode."""
+"""Export a run as data frames of polars or pandas. Every row contains its episode."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""``manifest.json``: the identity of a run. A run is resumed only while all of it still holds.
+"""Define ``manifest.json``, the identity of a run.
 
-There are two kinds of manifest: one for a run that trades, one for a run in which models write
-programs. Resuming, verifying and comparing rely on their ``facts``, which name everything that
-decides a result.
+A run can be resumed only if its whole manifest still applies. There are two kinds of manifest: one
+for a trading run, one for a run in which models write programs. Resuming, verifying and comparing
+use their ``facts``, which list everything that determines a result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OWN = "the file"
 
 
 class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set as the manifest keeps it: the snapshot's name, content hash and facts."""
+    """A data set in the manifest: the snapshot's name, content hash and facts."""
 
     name: str
     sha256: str
@@ -56,8 +56,10 @@ class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetEntry(DatasetRecord, frozen=True, kw_only=True):
-    """A data set with its first and last session. ``windows`` are the named ones that the run uses,
-    by :func:`window_key`."""
+    """A data set with its first and last session.
+
+    ``windows`` are the named windows of the run, by :func:`window_key`.
+    """
 
     sessions: tuple[str, ...]
     windows: dict[str, NamedWindow] = {}
@@ -72,10 +74,10 @@ class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Prepare a data set: generate a synthetic world, describe it, and check that it can be played.
+    """A task to prepare a data set: generate a synthetic world, describe it, and check its use.
 
-    ``markets`` are the markets that will be played on it, ``windows`` the named windows that it
-    must have.
+    ``markets`` are the markets of the run on the data set. ``windows`` are the named windows that
+    it must have.
     """
 
     dataset: str
@@ -86,7 +88,9 @@ class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
 
 @lru_cache(maxsize=2)
 def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
-    """Open a data set. A few stay open, because consecutive episodes mostly read the same one.
+    """Open a data set.
+
+    A few data sets stay open, because consecutive episodes usually read the same one.
 
     Raises :class:`RunError` if its content has changed since the run started.
     """
@@ -94,23 +98,25 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
     if snapshot.sha256 != sha256:
         raise RunError(
             f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now {snapshot.sha256[:12]})",
-            hint="bring it back as it was, or start a new run",
+            hint="restore the original data, or start a new run",
         )
     return snapshot
 
 
 def describe(task: PrepareTask) -> DatasetEntry:
-    """Open a data set, generate it if it is synthetic and new, and describe it. See
-    :func:`describe_open`."""
+    """Open a data set, generate it if it is synthetic and new, and return its entry.
+
+    See :func:`describe_open`.
+    """
     return describe_open(load_dataset(task.dataset, Path(task.home) if task.home else None), task)
 
 
 def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
-    """Describe an open data set.
+    """Return the entry of an open data set.
 
     Raises :class:`DataError` if a file or a note of its manifest was altered, and the error of any
-    market that cannot be played on it: a window without sessions, an unknown index, a missing named
-    window.
+    market that the data does not support: a window without sessions, an unknown index, a missing
+    named window.
     """
     verify_snapshot(snapshot.folder, again=False)
     for market in task.markets:
@@ -119,7 +125,7 @@ def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
 
 
 def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntry:
-    """Describe an open data set. Raises :class:`DataError` if it lacks a named window."""
+    """Return the entry of an open data set. Raises :class:`DataError` if it lacks a named window."""
     return DatasetEntry(
         name=snapshot.name,
         sha256=snapshot.sha256,
@@ -137,7 +143,7 @@ def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntr
 class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark's configuration, its hash, and the hash of its venue's rules.
 
-    ``package`` is the package and version that it came with, if that is not tradeassay.
+    ``package`` is the package and version of the benchmark if that is not tradeassay.
     """
 
     sha256: str
@@ -149,8 +155,8 @@ class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The module of an agent's code.
 
-    For code that is no part of tradeassay, ``sha256`` is its hash and ``package`` the installed
-    package and version that it came with.
+    For code outside tradeassay, ``sha256`` is its hash and ``package`` is its installed package
+    with the version.
     """
 
     module: str
@@ -159,7 +165,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether the code is part of tradeassay."""
+        """Return whether the code is part of tradeassay."""
         return is_ours(self.module)
 
 
@@ -173,11 +179,11 @@ class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
-    """The identity of a run that trades.
+    """The identity of a trading run.
 
     ``protocols`` (by setting) are the conversations of models. ``windows`` (by setting) are the
     named windows on the data. ``models`` (by label) are the known facts about models. ``files`` (by
-    label) are the hashes of the runner's own files that make up an agent, taken when the run began.
+    label) are the hashes of the runner's own files of an agent at the start of the run.
     """
 
     spec: RunSpec
@@ -193,31 +199,34 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     @property
     def absent_benchmarks(self) -> dict[str, Benchmark]:
-        """The run's benchmarks that are not registered here."""
+        """Return the run's benchmarks that are not registered here."""
         return {name: one.config for name, one in self.benchmarks.items() if name not in benchmarks}
 
     @property
     def absent_agents(self) -> dict[str, AgentRecord]:
-        """The run's agents whose packages are not installed here."""
+        """Return the run's agents whose packages are not installed here."""
         return {
             name: one for name, one in self.agents.items() if name not in agents and not one.ours
         }
 
     @property
     def secret(self) -> str | None:
-        """The secret that the run's draws are derived from, if there is one."""
+        """Return the secret from which the run's draws are derived, if there is one."""
         return self.spec.secret or None
 
     @property
     def asked(self) -> dict[str, object]:
-        """The fields of the spec, without the name."""
+        """Return the fields of the spec, without the name."""
         return {
             f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "name"
         }
 
     @property
     def facts(self) -> dict[str, str]:
-        """Everything that decides a result, by name: hashes of data, rules, conversations and code."""
+        """Return everything that determines a result, by name.
+
+        The facts are hashes of data, rules, conversations and code.
+        """
         found = {f"data set '{name}'": record.sha256 for name, record in self.datasets.items()}
         for name, benchmark in self.benchmarks.items():
             found[f"benchmark '{name}'"] = benchmark.sha256
@@ -240,15 +249,16 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         return found
 
     def benchmark(self, episode: EpisodeSpec) -> Benchmark:
-        """Return the benchmark as an episode plays it: in its window, with its conversation."""
+        """Return the benchmark of an episode, with the episode's window and conversation."""
         config = self.benchmarks[episode.benchmark].config
         return played_as(config, episode, self.spec, self.windows.get(episode.setting))
 
     def refuse_other_venue(self, benchmark: str) -> None:
-        """Raise :class:`UserError` if a benchmark's venue is missing or has other rules than the
-        run's.
+        """Check that a benchmark's venue has the rules of the run.
 
-        Only the hash of the rules is on record, so that other rules cannot be replaced.
+        Raises :class:`UserError` otherwise.
+
+        Only the hash of the rules is recorded, so different rules cannot be replaced.
         """
         name, then = (
             self.benchmarks[benchmark].config.market.venue,
@@ -257,8 +267,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         now = sha256_of(venues.get(name))
         if now != then:
             raise UserError(
-                f"venue '{name}' has other rules here than this run was played by ({then[:12]} is now {now[:12]})",
-                hint="install what it was played with",
+                f"the rules of venue '{name}' differ from this run's rules ({then[:12]} is now {now[:12]})",
+                hint="install the venue's version of the run",
             )
 
     def badges(self, episode: EpisodeSpec) -> Badges:
@@ -273,9 +283,9 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
     """The identity of a run in which models write programs.
 
-    ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and
-    configuration, and the versions of the packages that programs run on. ``notes`` says what was
-    left out. ``models`` are the known facts about models that cost something.
+    ``spec`` is the benchmark's own spec, as JSON. ``facts`` are hashes of tasks, prompts and
+    configuration, and the versions of the packages that programs use. ``notes`` lists omitted
+    parts. ``models`` are the known facts about models with a cost.
     """
 
     benchmark: str
@@ -286,13 +296,13 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
 
     @property
     def secret(self) -> str | None:
-        """The secret that the run's draws are derived from, if there is one."""
+        """Return the secret from which the run's draws are derived, if there is one."""
         found = self.asked.get("secret")
         return found if isinstance(found, str) else None
 
     @property
     def asked(self) -> dict[str, object]:
-        """The fields of the spec, without the name."""
+        """Return the fields of the spec, without the name."""
         found: dict[str, object] = msgspec.json.decode(self.spec)
         return found
 
@@ -307,8 +317,7 @@ NO_INDEX = "none"
 def played_as(
     benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
 ) -> Benchmark:
-    """Return a benchmark as an episode plays it: the spec's window and universe, the episode's
-    conversation."""
+    """Return a benchmark with the spec's window and universe, and the episode's conversation."""
     days = named or spec.window
     changed: dict[str, str | None] = (
         {} if days is None else {"first": days.first, "last": days.last}
@@ -351,11 +360,11 @@ def build_manifest(
     files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET,
     stated: RunManifest | None = None,
 ) -> RunManifest:
-    """Describe a run as it would start now. ``prices`` is a file of model prices that override
-    ours.
+    """Return the manifest of a run that starts now.
 
-    A new run gives ``files``, the result of :func:`agent_files`. A check of a recorded run gives
-    ``stated``, its manifest: facts about packages that are not installed here are taken from it.
+    ``prices`` is a file of model prices that override ours. A new run passes ``files``, the result
+    of :func:`agent_files`. The check of a recorded run passes ``stated``, its manifest. Facts about
+    packages that are not installed here are copied from ``stated``.
     """
     absent = {} if stated is None else stated.absent_agents
     rules: dict[str, BenchmarkRecord] = {}
@@ -405,7 +414,7 @@ def build_manifest(
 
 
 def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
-    """Return the hashes of the runner's own files by label; unset if no agent has any."""
+    """Return the hashes of the runner's own files by label; unset if no agent has such files."""
     players = {
         episode.label: episode.agent for episode in episodes if episode.agent.name in WITH_FILES
     }
@@ -414,11 +423,14 @@ def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] 
 
 
 def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
-    """Raise :class:`RunError` with the first fact that has changed since the run started."""
+    """Check that no fact has changed since the run started.
+
+    Raises :class:`RunError` with the first change.
+    """
     if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
         raise RunError(
-            f"{folder} holds another run: {_difference(then, now)}",
-            hint="give another name, or none; the other run stays as it is",
+            f"{folder} contains a different run: {_difference(then, now)}",
+            hint="use a different name, or none; the existing run is not changed",
         )
     before, after = then.facts, now.facts
     for name in sorted({*before, *after}, key=[*after, *before].index):
@@ -428,13 +440,13 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
         if old != new:
             raise RunError(
                 f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
-                hint="bring it back as it was, or start a new run under another name, or under none",
+                hint="restore the original, or start a new run with a different name, or without a name",
             )
     changes = version_changes(then.versions, now.versions)
     if changes:
         raise RunError(
             f"{folder} was made with other versions: {'; '.join(changes)}",
-            hint="install those versions, or start a new run under another name",
+            hint="install those versions, or start a new run with a different name",
         )
 
 
@@ -444,7 +456,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read ``manifest.json``. Everything that reads a run begins here.
+    """Read ``manifest.json``. Every reader of a run begins with it.
 
     Raises :class:`RunError` if the file is missing, damaged or of an unknown format, and if the run
     has files that cannot be read to their end.
@@ -458,12 +470,12 @@ def read_manifest(path: Path) -> Manifest:
             hint="give the folder of a run",
         ) from None
     try:
-        content.decode()  # a decoder of records does not look into names that it does not know
+        content.decode()  # a decoder of records skips unknown names
         head = msgspec.json.decode(content, type=_Head)
         if head.format != MANIFEST_FORMAT:
             raise RunError(
                 f"{path} has format {head.format}, this version reads {MANIFEST_FORMAT}",
-                hint="read it with the version of tradeassay that made it",
+                hint="read it with the version of tradeassay that wrote it",
             )
         manifest = _DECODER.decode(content)
     except (KeyError, *UNDECODABLE) as error:
@@ -473,14 +485,14 @@ def read_manifest(path: Path) -> Manifest:
         (key for key, times in counts.items() if times > 1 or not _KEY.fullmatch(key)), None
     )
     if bad_key is not None:  # a key is the name of a folder
-        hint = "it was not written by tradeassay: do not believe it"
-        raise RunError(f"{path} names an episode {bad_key[:80]!a}, or names it twice", hint=hint)
+        hint = "it was not written by tradeassay: do not trust it"
+        raise RunError(f"{path} has an invalid or repeated episode key {bad_key[:80]!a}", hint=hint)
     if isinstance(manifest, RunManifest):
         unknown = {episode.benchmark for episode in manifest.episodes} - manifest.benchmarks.keys()
         unknown |= {episode.dataset for episode in manifest.episodes} - manifest.datasets.keys()
         for name in sorted(unknown):
             raise RunError(
-                f"{path} is damaged: it does not describe '{name}'", hint="start the run again"
+                f"{path} is damaged: it has no description of '{name}'", hint="start the run again"
             )
     return manifest
 
@@ -503,7 +515,7 @@ def agent_record(name: str) -> AgentRecord:
 
 
 def _difference(then: Manifest, now: Manifest) -> str:
-    """Return in words the first difference between the specs of two manifests."""
+    """Return the first difference between the specs of two manifests, as text."""
     if type(then) is not type(now):
         return "it is of another kind"
     before, after, facts = then.asked, now.asked, then.facts
@@ -511,7 +523,7 @@ def _difference(then: Manifest, now: Manifest) -> str:
         if before.get(name) == after.get(name):
             continue
         for file, digest in now.facts.items() if name == "agents" else ():
-            # An agent of the same name may be made of another file.
+            # Agents with the same name may have different files.
             if file.startswith(OWN) and facts.get(file, digest) != digest:
                 return f"{file} has changed since"
         differ = "differ" if name.endswith("s") else "differs"

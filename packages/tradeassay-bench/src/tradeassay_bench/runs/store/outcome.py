@@ -23,7 +23,7 @@ Answers = Literal["scripted", "replayed", "live"]
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
     """The source of an episode's answers and their cost.
 
-    ``roles`` has the parts of the writer of a program, its judge and its reviewers.
+    ``roles`` lists separate parts for the author of a program, its judge and its reviewers.
     """
 
     answers: Answers
@@ -32,8 +32,7 @@ class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a code episode: a word or two, the reason, and the benchmark's own record as
-    JSON."""
+    """The result of a code episode: a keyword, the reason, and the benchmark's own record as JSON."""
 
     words: str
     reason: str
@@ -43,9 +42,9 @@ class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The end of an episode.
 
-    ``error`` is the reason for a failure in one line, ``traceback`` is for the author of the agent.
-    ``events_sha256`` is the hash of the whole journal. ``model`` describes a model's part,
-    ``program`` the result of the programs it wrote (unset if the episode broke).
+    ``error`` is the reason of a failure in one line. ``traceback`` is for the author of the agent.
+    ``events_sha256`` is the hash of the whole journal. ``model`` describes the answers of a model.
+    ``program`` is the result of its programs (unset if the episode raised an error).
     """
 
     status: Status
@@ -58,7 +57,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spending(self) -> Spending | None:
-        """The cost of the models' answers; None if no model played."""
+        """Return the cost of the models' answers; None without a model."""
         return None if isinstance(self.model, msgspec.UnsetType) else self.model.spending
 
     @property
@@ -73,7 +72,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """The reason for this end in one line; empty if there is nothing to say."""
+        """Return the reason for this end in one line; empty if there is none."""
         return self.error or (
             "" if isinstance(self.program, msgspec.UnsetType) else self.program.reason
         )
@@ -87,8 +86,10 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement of a recorded run that is false: where (None for the whole run), which check, and
-    why."""
+    """A false statement of a recorded run.
+
+    It states where (None for the whole run), the check, and the reason.
+    """
 
     check: str
     what: str
@@ -101,13 +102,18 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Word = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]
-"""The result of checking a claim: made again from its sources; free of contradictions but not made
-again; impossible to check here; or shown to be false."""
+"""The result of checking a claim.
+
+The claim was recomputed from its sources, or is free of contradictions but not recomputed, or
+cannot be checked here, or is false.
+"""
 
 
 class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one claim of a run, or of ``episodes`` such claims. ``why`` says what limited
-    the check."""
+    """The result of one claim of a run, or of ``episodes`` such claims.
+
+    ``why`` states the limits of the check.
+    """
 
     claim: str
     outcome: Word
@@ -120,19 +126,21 @@ class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_outcome(path: Path) -> Outcome | None:
-    """Return the outcome in a file, or None if the episode has not ended. Raises :class:`RunError`
-    if it is damaged."""
+    """Return the outcome in a file, or None if the episode has not ended.
+
+    Raises :class:`RunError` if the file is damaged.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
     try:
-        content.decode()  # a decoder of records does not look into names that it does not know
+        content.decode()  # a decoder of records skips unknown names
         return msgspec.json.decode(content, type=Outcome)
     except UNDECODABLE as error:
         raise RunError(
             f"{path} is damaged: {error}",
-            hint="delete it and resume: recorded answers are not asked again",
+            hint="delete it and resume: recorded answers are not requested again",
         ) from error
 
 

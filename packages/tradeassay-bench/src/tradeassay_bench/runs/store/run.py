@@ -1,4 +1,4 @@
-"""Read a recorded run of either kind from its folder, and name its agents for readers."""
+"""Read a recorded run of either kind from its folder, and determine its agents' displayed names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ _LIVELINESS = ("none", "scripted", "replayed program", "replayed", "program", "l
 
 
 class RecordedRun(Generic[M]):
-    """One run on disk, of either kind. Reading changes nothing. Large parts are read on demand."""
+    """One run on disk, of either kind.
+
+    Reading changes nothing. Large parts are read on demand.
+    """
 
     def __init__(self, folder: Path, manifest: M, name: str) -> None:
         self._place = RunFolder(folder)
@@ -63,14 +66,14 @@ class RecordedRun(Generic[M]):
 
     @property
     def complete(self) -> bool:
-        """Whether every episode has ended and the scores are written."""
+        """Return whether every episode has ended and the scores are written."""
         return self._place.scores.is_file() and all(
             self._place.outcome(episode.key).is_file() for episode in self.episodes
         )
 
     @property
     def failed(self) -> dict[str, str]:
-        """The reason for every episode that failed, by key."""
+        """Return the reason for every failed episode, by key."""
         return {
             episode.key: outcome.reason
             for episode, outcome in self.outcomes()
@@ -98,17 +101,19 @@ class RecordedRun(Generic[M]):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The name of every agent as readers see it, by label."""
+        """Return the displayed name of every agent, by label."""
         return shown_names(self.manifest, self._place)
 
     def dialogue(self, key: str) -> Iterator[DialogueLine]:
-        """Yield the questions to a model in an episode and its answers; nothing if no model played."""
+        """Yield the questions to a model in an episode and its answers; nothing without a model."""
         return read_dialogue(self._place.dialogue(self.episode(key).key))
 
 
 class Run(RecordedRun[RunManifest]):
-    """A run that trades. ``home`` is the data store, which is needed for index levels and prices
-    only."""
+    """A trading run.
+
+    ``home`` is the data store, which is needed for index levels and prices only.
+    """
 
     def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
         super().__init__(folder, manifest, manifest.spec.name)
@@ -116,31 +121,35 @@ class Run(RecordedRun[RunManifest]):
         self.series = lru_cache(maxsize=64)(self._series)
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
-        """Pickle the run as a path. Another process opens it once, and again if the scores have
-        changed."""
+        """Pickle the run as a path.
+
+        A process opens the path once, and again if the scores have changed.
+        """
         scores = self._place.scores
         written = scores.stat().st_mtime_ns if scores.is_file() else 0
         return _opened_again, (str(self.folder.absolute()), self.home, written)
 
     @classmethod
     def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
-        """Open a run. Raises :class:`RunError` if ``folder`` does not hold a run that trades."""
+        """Open a run. Raises :class:`RunError` if ``folder`` does not contain a trading run."""
         path = Path(folder)
         manifest = read_manifest(path / "manifest.json")
         if not isinstance(manifest, RunManifest):
-            hint = "'report' and 'compare' show it; load_run opens runs of either kind"
-            raise RunError(f"{path} holds a run of programs", hint=hint)
+            hint = "'report' and 'compare' display it; load_run opens runs of either kind"
+            raise RunError(f"{path} contains a run of programs", hint=hint)
         return cls(path, manifest, home=None if home is None else str(home))
 
     @property
     def scores(self) -> Scores:
-        """All numbers of the run. Raises :class:`RunError` while the run is unfinished."""
+        """Return all numbers of the run. Raises :class:`RunError` while the run is unfinished."""
         return read_scores(self._place.scores, Scores)
 
     @property
     def shown_scores(self) -> Scores:
-        """The scores with the agents' names for readers instead of their labels, which may say
-        anything."""
+        """Return the scores with the agents' displayed names instead of their labels.
+
+        A label is arbitrary text of the runner.
+        """
         rows = {
             part: tuple(msgspec.structs.replace(row, agent=self.names[row.agent]) for row in scored)
             for part, scored in (("agents", self.scores.agents), ("episodes", self.scores.episodes))
@@ -161,7 +170,10 @@ class Run(RecordedRun[RunManifest]):
         return msgspec.structs.replace(badges, model=answers)
 
     def setting_badges(self, setting: str) -> Badges:
-        """Return the caveats for a setting's table. The most live model of its agents decides."""
+        """Return the caveats for a setting's table.
+
+        They follow the most live model among its agents.
+        """
         badges = [
             self.badges(episode.key) for episode in self.episodes if episode.setting == setting
         ]
@@ -179,12 +191,14 @@ class Run(RecordedRun[RunManifest]):
         return self._place.events(self.episode(key).key)
 
     def records(self, key: str) -> Iterator[StepRecord]:
-        """Yield the records of an episode's journal. Raises :class:`RunError` if it is missing or
-        torn."""
+        """Yield the records of an episode's journal.
+
+        Raises :class:`RunError` if it is missing or incomplete.
+        """
         return read_records(self.journal(key))
 
     def snapshot(self, key: str) -> Snapshot:
-        """Open the data that an episode was played on. Raises :class:`RunError` if it has changed."""
+        """Open the data of an episode. Raises :class:`RunError` if it has changed."""
         episode = self.episode(key)
         return snapshot_for(
             episode.dataset, self.home, self.manifest.datasets[episode.dataset].sha256
@@ -198,7 +212,7 @@ class Run(RecordedRun[RunManifest]):
         from tradeassay.core.frames import make_frame
         from tradeassay_bench.runs.store.frames import SCHEMAS, Frames
 
-        # An unknown kind or a missing package is reported before the work.
+        # An unknown kind or a missing package is reported first.
         make_frame(kind, {}, ())
         rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in SCHEMAS}
         for episode in self.episodes:
@@ -263,7 +277,7 @@ class Run(RecordedRun[RunManifest]):
         )
 
     def _series(self, key: str) -> EpisodeSeries:
-        """Return an episode session by session. Raises :class:`RunError` if it has not ended."""
+        """Return the series of an episode by session. Raises :class:`RunError` if it has not ended."""
         episode, outcome = self.episode(key), ended(self._place, self.episode(key))
         return series_of(
             self._place, episode, outcome, self.manifest.benchmark(episode), self.snapshot(key)
@@ -279,23 +293,23 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """Open a run. Raises :class:`RunError` if ``folder`` does not hold a run of programs."""
+        """Open a run. Raises :class:`RunError` if ``folder`` does not contain a run of programs."""
         path = Path(folder)
         manifest = read_manifest(path / "manifest.json")
         if not isinstance(manifest, CodeManifest):
             raise RunError(
-                f"{path} holds a run that trades", hint="load_run opens runs of either kind"
+                f"{path} contains a trading run", hint="load_run opens runs of either kind"
             )
         return cls(path, manifest)
 
     @cached_property
     def kind(self) -> type[CodeProtocol]:
-        """The benchmark's protocol. Raises :class:`UserError` if it is not installed here."""
+        """Return the benchmark's protocol. Raises :class:`UserError` if it is not installed here."""
         return find_protocol(self.benchmark)
 
     @cached_property
     def spec(self) -> Any:
-        """The spec of the run, in the benchmark's own type."""
+        """Return the spec of the run, in the benchmark's own type."""
         return msgspec.json.decode(self.manifest.spec, type=self.kind.Spec)
 
     def record(self, key: str) -> Any | None:
@@ -313,8 +327,10 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @property
     def scores(self) -> Any:
-        """The totals, in the benchmark's own type. Raises :class:`RunError` while the run is
-        unfinished."""
+        """Return the totals, in the benchmark's own type.
+
+        Raises :class:`RunError` while the run is unfinished.
+        """
         return msgspec.json.decode(
             read_scores(self._place.scores, CodeScoresFile).scores, type=self.kind.Scores
         )
@@ -326,10 +342,10 @@ def _opened_again(folder: str, home: str | None, _written: int) -> Run:
 
 
 def folder_of(run: Run | CodeRun | Path | str) -> Path:
-    """Return the folder of a run that is given as an open run, a path, or a name in ``runs``."""
+    """Return the folder of a run, given as an open run, a path, or a name in ``runs``."""
     if isinstance(run, Run | CodeRun):
         return run.folder
-    path = path_from("a run", run, hint="give its folder, or the run that was opened")
+    path = path_from("a run", run, hint="give its folder, or the opened run")
     named = DEFAULT_PARENT / path
     if not (path / "manifest.json").is_file() and (named / "manifest.json").is_file():
         return named
@@ -337,7 +353,7 @@ def folder_of(run: Run | CodeRun | Path | str) -> Path:
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
-    """Open a run of either kind. Raises :class:`RunError` if ``folder`` does not hold one."""
+    """Open a run of either kind. Raises :class:`RunError` if ``folder`` does not contain a run."""
     path = folder_of(folder)
     manifest = read_manifest(path / "manifest.json")
     if isinstance(manifest, RunManifest):
@@ -345,9 +361,10 @@ def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | Cod
     return CodeRun(path, manifest)
 
 
-# Names of agents for readers. A label is the runner's choice and proves nothing. A row has the name of a provider's
-# model only if recorded calls show that this provider was asked. Any other agent has its kind before the name:
-# "program over HTTP: openai-gpt-5", "rule momentum-12-1: openai-gpt-5".
+# Displayed names of agents. A label is the runner's choice and proves nothing. A row has the name
+# of a provider's model only if recorded calls show that this provider was queried. Any other agent
+# has its kind before the name: "program over HTTP: openai-gpt-5", "rule momentum-12-1:
+# openai-gpt-5".
 
 _KINDS = {
     "http": "program over HTTP",
@@ -362,14 +379,14 @@ ELSEWHERE = "asked at another server"
 
 
 def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
-    """Return the names of a run's agents for readers, by label. A model's recorded calls are
-    checked."""
+    """Return the displayed names of a run's agents, by label. A model's recorded calls are checked."""
     records = manifest.agents if isinstance(manifest, RunManifest) else {}
     players: dict[str, AgentSpec] = {}
     doubts: dict[str, str] = {}
     for episode in manifest.episodes:
         players.setdefault(episode.label, episode.agent)
-        # A row may have the name of a provider's model only if the calls of all its episodes are recorded.
+        # A row has the name of a provider's model only if the calls of all its episodes are
+        # recorded.
         if not episode.model or parse_name(episode.model).route != "inspect":
             continue
         if doubts.get(episode.label) == NEVER_ASKED:
@@ -389,9 +406,10 @@ def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
 
 
 def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str = "") -> str:
-    """Return an agent's name for readers.
+    """Return an agent's displayed name.
 
-    ``record`` says whose code the agent is, ``doubt`` why the answers may not be its model's.
+    ``record`` identifies the author of the agent's code. ``doubt`` states why the answers may not
+    be from its model.
     """
     model = agent.params.get("model") if agent.name == MODEL else None
     plain = AgentSpec(name=agent.name, params=agent.params).title
@@ -414,11 +432,11 @@ def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str =
 
 
 def shown_title(benchmark: Benchmark, dataset: str) -> str:
-    """Return a benchmark's title for readers.
+    """Return a benchmark's displayed title.
 
-    The registered title describes the registered data ("29 US stocks, real prices 2007-2009").
-    Another draw of the same synthetic world keeps that title. For other data the title names the
-    data. The title of a benchmark that is not registered here is quoted after its id.
+    The registered title describes the registered data ("29 US stocks, real prices 2007-2009"). A
+    different draw of the same synthetic world has the same title. For different data the title
+    includes the data. The title of a benchmark that is not registered here is quoted after its id.
     """
     if benchmark.id in benchmarks:
         registered = benchmarks.get(benchmark.id)

@@ -1,7 +1,7 @@
-"""A finished run, prepared for readers: the record, and every figure that follows from it.
+"""Summarise a finished run for readers: the record, and every figure derived from it.
 
-:func:`summary_of` reads a run and computes those figures. Pages and tables only write them out.
-Runs from earlier versions get the same figures, because all figures follow from journals, scores
+:func:`summary_of` reads a run and computes those figures. Pages and tables only format them. Runs
+from earlier versions get the same figures, because all figures are derived from journals, scores
 and the hashed data.
 """
 

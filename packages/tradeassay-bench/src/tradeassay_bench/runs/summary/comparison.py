@@ -1,5 +1,4 @@
-"""Compare two runs of one kind: every score's difference, and a paired test where sessions
-coincide."""
+"""Compare two runs of one kind: every score's difference, and a paired test over common sessions."""
 
 from __future__ import annotations
 
@@ -47,9 +46,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one setting of a benchmark, in both runs.
 
-    ``datasets`` are empty for programs. ``reason`` says why the two are not comparable; None if
-    they are. ``paired`` compares the value paths session by session, with the first run as the
-    baseline. ``horizon`` is what the sessions cover, if they are the same.
+    ``datasets`` are empty for programs. ``reason`` states why the two are not comparable. It is
+    None if they are. ``paired`` compares the value paths session by session, with the first run as
+    the baseline. ``horizon`` is the period of the sessions, if they are the same.
     """
 
     benchmark: str
@@ -62,12 +61,15 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether the two rows may be compared."""
+        """Return whether the two rows may be compared."""
         return self.reason is None
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The agents that two runs share, compared, and those of only one run (``benchmark: agent``)."""
+    """The comparison of two runs.
+
+    It compares their common agents and lists the agents of only one run (``benchmark: agent``).
+    """
 
     first: str
     second: str
@@ -82,8 +84,8 @@ def compare(
 ) -> RunComparison:
     """Compare two finished runs agent by agent.
 
-    Raises :class:`~tradeassay_bench.core.errors.RunError` if one of them cannot be read or is unfinished,
-    or if one trades and the other writes programs.
+    Raises :class:`~tradeassay_bench.core.errors.RunError` if one of them cannot be read or is
+    unfinished, or if one trades and the other writes programs.
     """
     one, other = (
         run if isinstance(run, Run | CodeRun) else load_run(run, home=home)
@@ -97,7 +99,8 @@ def compare(
             f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
             hint="compare two runs of one kind",
         )
-    # Rows of the same benchmark and agent are paired: those on the same data set first, the rest in order.
+    # Rows of the same benchmark and agent are paired: first rows on the same data set, then the
+    # rest in order.
     matched: list[tuple[AgentScores, AgentScores]] = []
     left, right = one.scores.agents, other.scores.agents
     unmatched, waiting = list(left), list(right)
@@ -116,7 +119,7 @@ def compare(
     pairs = []
     versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
     for pair, paired in zip(found, versus, strict=True):
-        # A label may stand for another agent in each run.
+        # A label may refer to different agents in the two runs.
         called = " and ".join(dict.fromkeys((one.names[pair.agent], other.names[pair.agent])))
         pairs.append(msgspec.structs.replace(pair, paired=paired, agent=called))
     shared = {(row.benchmark, row.agent) for row, _ in matched}
@@ -130,7 +133,8 @@ def compare(
         )
         for run, rows in ((one, left), (other, right))
     ]
-    # How reliable agents are in what both runs played; what differs between the two is a wording.
+    # The reliability of agents in the common settings. The differences between the two runs count
+    # as a wording.
     plays = [
         list(plays_of(summary_of(run, details=False).settings, name))
         for run, name in zip((one, other), names, strict=True)
@@ -159,11 +163,11 @@ def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> R
     if one.benchmark != other.benchmark:
         reason = f"benchmarks differ: {one.benchmark} and {other.benchmark}"
     elif differ == ["rules"] and secret is not None and secret != other.manifest.secret:
-        anew = f"run {other.name} anew with --secret {secret}"
-        reason = f"other markets were drawn: ask all models in one run, or {anew}"
+        anew = f"run {other.name} again with --secret {secret}"
+        reason = f"the markets were drawn differently: run all models in one run, or {anew}"
     elif differ:
         some = f"{', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}"
-        same = "ask all models in one run, or with the first one's tasks and --secret"
+        same = "run all models in one run, or with the first one's tasks and --secret"
         reason = f"the runs do not share {some}: {same}"
     alone = reason and f"not comparable, {reason}"
     left, right = (

@@ -1,6 +1,6 @@
-"""Compute the figures that follow from a run's records.
+"""Compute the figures derived from a run's records.
 
-These are comparisons within a setting and between settings, months, and holdings.
+They are comparisons within a setting and between settings, months, and holdings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Value = bool | int | float | str
 
 
 def completed_run(summary: RunSummary) -> RunSummary:
-    """Return a run's summary with every figure that follows from its records."""
+    """Return a run's summary with every figure derived from its records."""
     bootstrap = BootstrapConfig(level=summary.level, draws=summary.draws)
     return msgspec.structs.replace(
         summary,
@@ -63,8 +63,7 @@ def completed_run(summary: RunSummary) -> RunSummary:
 
 
 def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> SettingSummary:
-    """Return a setting with the comparison of its agents: tiers, and when skill could not have
-    shown."""
+    """Return a setting with the comparison of its agents: tiers, and the limits of the design."""
     rivals = [
         agent
         for agent in setting.agents
@@ -74,8 +73,8 @@ def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> Sett
         msgspec.structs.replace(agent, design=_design(agent, rivals, setting, bootstrap.level))
         for agent in setting.agents
     )
-    # What the design could show, whatever was played: that of the agent that is easiest to see, and what the
-    # hardest would take. What one record can show is a statement of its verdict.
+    # The power of the design, whatever the agents did: for the agent that is easiest to judge, and
+    # the requirement for the hardest. The power of one record is a statement of its verdict.
     seen = sorted(
         (power_summary(one.design) for one in agents if one.design), key=lambda one: one.sessions
     )
@@ -95,7 +94,7 @@ def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> Sett
 def _design(
     agent: AgentSummary, rivals: list[AgentSummary], setting: SettingSummary, level: float
 ) -> Design | None:
-    """Return an agent's comparison as an experiment; None if it was not compared or has no paths."""
+    """Return the power of an agent's comparison; None if it was not compared or has no paths."""
     base = next((one for one in setting.agents if one.baseline and one.paths), None)
     if agent.name not in {one.name for one in rivals} or base is None or not agent.paths:
         return None
@@ -114,16 +113,16 @@ def _design(
     )
 
 
-# Which agent is best: tiers instead of places where agents cannot be told apart
+# The best agents: tiers instead of places for agents that do not differ significantly
 
 _MARKETS = 3
-"""The fewest markets over which ranks are averaged."""
+"""The minimum number of markets for averaging ranks."""
 
 
 def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest | None:
     """Return the comparison of a setting's agents, paired by session and averaged over seeds.
 
-    None without an agent whose paths were read, or with too few sessions.
+    Returns None without an agent whose paths were read, or with too few sessions.
     """
     playing = [
         agent
@@ -139,7 +138,7 @@ def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest |
             lengths.add(len(path))
     if len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
         return None
-    # The log growth of each session, in the mean over seeds.
+    # The log growth of each session, averaged over seeds.
     growth = np.stack(
         [np.diff(np.log(np.array(agent.paths)), axis=1).mean(axis=0) for agent in playing], axis=1
     )
@@ -152,9 +151,9 @@ def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest |
 
 
 def over_markets(settings: Sequence[SettingSummary], level: float) -> tuple[OverMarkets, ...]:
-    """Compare agents over several markets, for all options under which they played three or more.
+    """Compare agents over several markets, for all options with three or more markets.
 
-    Markets share no session. Of settings on the same data whose windows overlap, only the first
+    Markets share no session. Of settings on the same data with overlapping windows, only the first
     counts. Only agents with a rank in every market are compared.
     """
     groups: dict[tuple[tuple[str, str], ...], list[SettingSummary]] = {}
@@ -189,7 +188,7 @@ def over_markets(settings: Sequence[SettingSummary], level: float) -> tuple[Over
     return tuple(comparisons)
 
 
-# Reliability: plays of several seeds, windows and wordings
+# Reliability: runs of several seeds, windows and wordings
 
 PLAYED = PlayWords(
     passes="ends ahead of its baseline",
@@ -200,7 +199,7 @@ PLAYED = PlayWords(
 
 
 def plays_of(settings: Sequence[SettingSummary], run: str = "") -> Iterator[Play]:
-    """Yield every play of a run's agents for the analysis of reliability.
+    """Yield every episode result of a run's agents for the analysis of reliability.
 
     Options of the conversation count as a wording, and so does the ``run`` if several are compared.
     Windows that share sessions are one unit.
@@ -235,20 +234,19 @@ def plays_of(settings: Sequence[SettingSummary], run: str = "") -> Iterator[Play
 
 
 def _beyond(path: Sequence[float], base: Sequence[float], year: int) -> float | None:
-    """Return the yearly log growth beyond the baseline's; None if everything was lost."""
+    """Return the annual log growth minus the baseline's; None if everything was lost."""
     if len(path) < 2 or len(path) != len(base) or min(path[-1], base[-1]) <= 0.0:
         return None
     return significant(math.log(path[-1] / path[0] * base[0] / base[-1]) * year / (len(path) - 1))
 
 
-# Between settings: ``bright`` next to ``blinded``, with the paired test
+# Between settings: ``bright`` and ``blinded``, with the paired test
 
 
 def contrasts(
     settings: Sequence[SettingSummary], bootstrap: BootstrapConfig
 ) -> tuple[Contrast, ...]:
-    """Return every group of settings that differ in one option of the conversation, where models
-    played."""
+    """Return every group of settings of models that differ in one option of the conversation."""
     contrasts_found = []
     keys: set[str] = set()
     for setting in settings:
@@ -274,7 +272,7 @@ def contrasts(
 
 
 def option_words(key: str, value: Value) -> str:
-    """Return an option for a heading: a mask by its name, ``control: yes``, ``inputs: no-news``."""
+    """Return an option for a heading: the name of a mask, ``control: yes``, ``inputs: no-news``."""
     if key == "mask":
         return str(value)
     if isinstance(value, bool):
@@ -283,7 +281,7 @@ def option_words(key: str, value: Value) -> str:
 
 
 def varying(settings: Sequence[SettingSummary]) -> list[str]:
-    """Return the options that do not have the same value in all settings."""
+    """Return the options whose values differ between settings."""
     keys: set[str] = set()
     for setting in settings:
         keys |= setting.options.keys()
@@ -301,19 +299,20 @@ def _contrast(
     bootstrap: BootstrapConfig,
 ) -> Contrast:
     """Return the comparison of a group of settings that differ in the option ``key``."""
-    # Readers of a mask or an ablation ask for the loss relative to the plain case, so that case comes first.
+    # Readers of a mask or an ablation look for the loss relative to the plain case, so that case is
+    # first.
     plain = ("bright", False, "all")
     ordered = sorted(group, key=lambda setting: setting.options[key] not in plain)
     first = ordered[0]
     agents = chain.from_iterable(setting.agents for setting in ordered)
     names = dict.fromkeys(agent.name for agent in agents if agent.model is not None)
-    # In a table about one option, a value does not need the option's name before it.
+    # In a table about one option, a value needs no option name.
     labels = tuple(
         value if isinstance(value := setting.options[key], str) else option_words(key, value)
         for setting in ordered
     )
     rows = [_row(name, ordered, labels[0], bootstrap) for name in names]
-    # Comparisons allow for the number of them in the table.
+    # The comparisons are corrected for their number in the table.
     arms = chain.from_iterable(row.arms for row in rows)
     left = iter(corrected([arm.versus for arm in arms if arm], bootstrap.level))
     rows = [
@@ -344,7 +343,7 @@ def _contrast(
 
 
 def _compared_arm(result: Measure, versus: AgainstBaseline | None, horizon: Horizon) -> ContrastArm:
-    """Return an arm of a contrast after the correction for the number of comparisons."""
+    """Return an arm of a contrast, corrected for the number of comparisons."""
     excess = None if versus is None else horizon.grown(versus.difference)
     return ContrastArm(result=result, versus=versus, excess=excess)
 
@@ -352,8 +351,10 @@ def _compared_arm(result: Measure, versus: AgainstBaseline | None, horizon: Hori
 def _row(
     name: str, settings: Sequence[SettingSummary], reference: str, bootstrap: BootstrapConfig
 ) -> ContrastRow:
-    """Return an agent's row of a contrast: its result in every setting, compared with the
-    reference."""
+    """Return an agent's row of a contrast.
+
+    It has the agent's result in every setting, compared with the reference.
+    """
     agents = [
         next((agent for agent in setting.agents if agent.name == name), None)
         for setting in settings
@@ -388,7 +389,7 @@ def _row(
 def completed_episode(
     read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float], periods_per_year: int
 ) -> EpisodeDetail:
-    """Return an episode with the figures that follow from its value path and its holdings.
+    """Return an episode with the figures derived from its value path and its holdings.
 
     ``path`` is empty without a result.
     """
@@ -401,8 +402,10 @@ def completed_episode(
 
 
 def holding_times(held: HoldingsOverTime) -> HoldingTimes:
-    """Return the number of names held and the length of holdings, up to the end for those still
-    held."""
+    """Return the number of names held and the lengths of holdings.
+
+    A holding that is still open ends with the last session.
+    """
     if not held.symbols:
         return HoldingTimes(names=0.0, fewest=0, most=0, spells=0, sessions=None)
     there = np.abs(np.asarray(held.weights, dtype=np.float64)) > 0

@@ -1,7 +1,7 @@
-"""Describe an agent that is a model: cost, mistakes, confidence, and its conversations.
+"""Summarise an agent that is a model: cost, mistakes, confidence, and its conversations.
 
-The figures are read from journals, dialogues, scores and data, for a person who reads session by
-session.
+The figures are read from journals, dialogues, scores and data, for a reader who studies single
+sessions.
 """
 
 from __future__ import annotations
@@ -50,19 +50,21 @@ from tradeassay_bench.runs.summary.rows import (
 )
 
 MOST_TALKS = 1_000
-"""The most sessions that keep their whole conversation, shared by the models of a run."""
+"""The maximum number of sessions with a whole conversation, shared by the models of a run."""
 MOST_DECISIONS = 20_000
-"""The most decisions that are kept, shared by all agents of a run."""
+"""The maximum number of stored decisions, shared by all agents of a run."""
 MOST_CAUSES = 3
 MOST_CHARACTERS = 6_000
-"""The longest text shown, in characters. A page holds many texts; the full text is in the run's
-folder."""
+"""The maximum length of a displayed text, in characters.
+
+A page contains many texts. The full text is in the run's folder.
+"""
 MOST_ORDERS = 40
 OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
 
 
 def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
-    """Return a model's name and cost, or None if no model played. Reads no journal."""
+    """Return a model's name and cost, or None without a model. Reads no journal."""
     episode = run.episode(row.episodes[0])
     badge = run.badges(episode.key).model
     if not episode.by_model or badge == "none":
@@ -75,7 +77,8 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
     net = row.measures.get(NET_RETURN)
     model = run.manifest.models.get(episode.label)
     return ModelSummary(
-        # A foreign program has the conversation of a model, but the manifest lists it as an agent only.
+        # An external program has the conversation of a model, but the manifest lists it as an agent
+        # only.
         model=f"{episode.agent.name} agent" if model is None else model.model,
         answers=badge,
         mask=str(mask) if mask not in (None, "bright") else None,
@@ -90,7 +93,7 @@ def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]
 
 
 def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSummary:
-    """Return a model's summary with its mistakes, its calibration and its rates of form."""
+    """Return a model's summary with its mistakes, its calibration and its rates of valid form."""
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = list(chain.from_iterable(journals.values()))
@@ -112,8 +115,10 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSum
 
 
 def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
-    """Return mistakes by kind, the most frequent first. A mistake that was corrected in time counts
-    too."""
+    """Return mistakes by kind, the most frequent first.
+
+    A mistake that was corrected in time counts too.
+    """
     kinds = [[failure.kind for failure in record.decision.failures] for record in records]
     answers, sessions = Counter[str](), Counter[str]()
     for of_day in kinds:
@@ -133,11 +138,10 @@ def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, .
 
 
 def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
-    """Return how well an agent's confidences were calibrated, over all repetitions; None if it
-    stated none.
+    """Return the calibration of an agent's confidences over all repetitions; None without any.
 
-    An order is judged from the open that fills it to the next one. Where orders fill at the close
-    there is a reason in place of the number.
+    An order is judged from the open at which it fills to the next open. If orders fill at the
+    close, there is a reason instead of a number.
     """
     every = chain.from_iterable(journals.values())
     orders = chain.from_iterable(record.decision.orders for record in every)
@@ -170,10 +174,9 @@ def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Ca
 def decision_notes(
     records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], *, talks: int, most: int
 ) -> tuple[tuple[DecisionNote, ...], int]:
-    """Return the ``most`` latest decisions, newest first, and how many were left out.
+    """Return the ``most`` latest decisions, newest first, and the number of omitted decisions.
 
-    The ``talks`` sessions that are most worth reading have their conversation and are never left
-    out.
+    The ``talks`` most interesting sessions include their conversation and are never omitted.
     """
     why = interesting(records, talks) if talks else {}
     by_step: dict[int, list[DialogueLine]] = {}
@@ -215,8 +218,10 @@ def decision_notes(
 
 
 def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
-    """Return why an episode's first answers could not be used, with each answer and the place of
-    its record."""
+    """Return the first unusable answers of an episode.
+
+    Each has the reason and the place of its record.
+    """
     causes: dict[tuple[str, str], FailureCause] = {}
     outcome, journal = run.outcome(key), run.journal(key)
     if outcome is not None and outcome.traceback:
@@ -247,9 +252,10 @@ def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
 
 
 def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
-    """Return the steps of ``most`` sessions that are worth reading, each with the reason.
+    """Return the steps of the ``most`` most interesting sessions, each with the reason.
 
-    The reasons take turns: most mistakes, largest loss, largest gain, most money moved, the latest.
+    The reasons alternate: most mistakes, largest loss, largest gain, largest trades, latest
+    session.
     """
     last = [record.events[-1] if record.events else None for record in records]
     navs = [event.nav if isinstance(event, Marked) else None for event in last]
@@ -302,7 +308,7 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
             ShownTurn(
                 purpose=line.purpose,
                 attempt=line.attempt,
-                # Echoed answers and results of calls are shown elsewhere.
+                # Repeated answers and results of calls are displayed elsewhere.
                 asked=tuple(
                     (message.role, clipped(message.text))
                     for message in line.messages
@@ -332,13 +338,12 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text. A very long one is cut, with a note of how much is missing."""
+    """Return a text. A very long text is cut, with a note on the number of omitted characters."""
     return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} characters more]"
 
 
 class Fates:
-    """The fates of all orders of a journal from step ``first`` on, including those filled on a
-    later day."""
+    """The fates of all orders of a journal since step ``first``, including fills on a later day."""
 
     def __init__(self, records: Sequence[StepRecord], first: int = 0) -> None:
         self._events: dict[str, list[OrderEvent]] = {}

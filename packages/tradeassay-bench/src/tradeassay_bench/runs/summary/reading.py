@@ -1,8 +1,7 @@
-"""Read a run's folder into its summary. Reads journals, scores and the hashed data, and asks no
-agent.
+"""Read a run's folder into its summary, from journals, scores and the hashed data.
 
-The numbers come from scores and journals. Data is read for context only (the index, prices under
-trades). If the data is missing or has changed, the summary is made without it.
+No agent is queried. The numbers are from scores and journals. Data is read for context only (the
+index, prices of trades). If the data is missing or has changed, the summary omits it.
 """
 
 from __future__ import annotations
@@ -65,15 +64,15 @@ from tradeassay_bench.runs.summary.rows import (
 from tradeassay_bench.runs.verify.freedom import freedom_of
 
 MOST_SYMBOLS = 5
-"""Symbols per agent whose trades are drawn on their price: those with the largest traded value."""
+"""The number of symbols per agent with a chart of trades: those with the largest traded value."""
 _BUY_AND_HOLD = ("equal-weight", "index-hold")
 
 
 def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     """Return a finished run's summary.
 
-    Without ``details`` only the needs of a leaderboard are read: the value paths by which agents
-    are compared. Raises :class:`~tradeassay_bench.core.errors.RunError` while the run is not finished.
+    Without ``details`` only the data of a leaderboard is read: the value paths for comparing
+    agents. Raises :class:`~tradeassay_bench.core.errors.RunError` while the run is not finished.
     """
     scores, versions = run.scores, run.manifest.versions
     settings = dict.fromkeys(row.setting for row in scores.agents)
@@ -114,7 +113,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
 
 
 def _with_distinct_titles(settings: Sequence[SettingSummary]) -> tuple[SettingSummary, ...]:
-    """Add to equal titles the data set, the options or the window that tells the settings apart."""
+    """Add the data set, the options or the window to equal titles so that they differ."""
     distinct = []
     for setting in settings:
         namesakes = [other for other in settings if other.title == setting.title]
@@ -135,10 +134,10 @@ def _with_distinct_titles(settings: Sequence[SettingSummary]) -> tuple[SettingSu
 
 
 def coverage_of(run: Run | CodeRun) -> Coverage:
-    """Return the claims of a finished run that a verification can and cannot make again."""
+    """Return the claims of a finished run that a verification can and cannot recompute."""
     trades = isinstance(run.manifest, RunManifest)
     answers = [outcome.answers for _, outcome in run.outcomes()]
-    # The decisions of a rule can be made again, unless its code is a file of the runner's own.
+    # The decisions of a rule can be recomputed, unless its code is a runner's own file.
     own: list[dict[str, ParamValue]] = []
     rules = 0
     if trades:
@@ -166,7 +165,7 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
 
 
 class _Reading:
-    """Reads one run, as much of it as needed."""
+    """Reads the required parts of one run."""
 
     def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
         self._run, self._episodes, self._details = run, episodes, details
@@ -248,7 +247,8 @@ class _Reading:
         )
         if not self._details:
             return plain
-        # The median repetition stands for all. Without a result, the first one still has its answers.
+        # The median repetition represents the agent. Without a result, the first repetition still
+        # has its answers.
         middle = sorted(range(len(plain.paths)), key=lambda place: plain.paths[place][-1])
         place = middle[(len(middle) - 1) // 2] if middle else 0
         key = (complete or list(row.episodes))[place]
@@ -271,7 +271,7 @@ class _Reading:
 
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
     """Return the details of one episode from its journal."""
-    # The trades in the symbols traded most are shown, the others only counted.
+    # Trades are listed for the most traded symbols, and only counted for the rest.
     every = []
     for record in records:
         for event in (*record.opening, *record.events):
@@ -310,8 +310,10 @@ def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: boo
 def _market(
     run: Run, key: str, sessions: Sequence[str], symbols: set[str]
 ) -> tuple[tuple[float, ...] | None, dict[str, tuple[float | None, ...]]]:
-    """Return index levels and closing prices, as traded, of ``symbols``; nothing if the data cannot
-    be read."""
+    """Return index levels and closing prices, as traded, of ``symbols``.
+
+    Returns nothing if the data cannot be read.
+    """
     prices: dict[str, tuple[float | None, ...]] = {}
     try:
         levels, snapshot = run.series(key).index, run.snapshot(key)
@@ -345,14 +347,14 @@ def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
 
 
 def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
-    """Return the setting of KTD-Fin's paper in which an episode was played."""
+    """Return the setting of KTD-Fin's paper that corresponds to an episode."""
     setting, index = run.episode(key).setting, benchmark.index
     badges = run.setting_badges(setting)
     window = run.manifest.windows.get(setting)
     record = run.manifest.protocols.get(setting)
     config: dict[str, Any] = {} if record is None else dict(record.config)
     if index is not None:
-        # If the data cannot be read, the index keeps the name of its role.
+        # If the data cannot be read, the index has the name of its role.
         with suppress(DataError, RunError):
             snapshot = run.snapshot(key)
             index = snapshot.at(len(snapshot.sessions) - 1, "close").index_name(index)
@@ -373,7 +375,7 @@ def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSet
 def stockbench_setting(
     run: Run, key: str, benchmark: Benchmark, sessions: Sequence[str]
 ) -> stockbench.StockbenchSetting:
-    """Return the setting of StockBench's paper in which an episode was played."""
+    """Return the setting of StockBench's paper that corresponds to an episode."""
     setting = run.episode(key).setting
     badges, record = run.setting_badges(setting), run.manifest.protocols.get(setting)
     inputs: Any = "all" if record is None else record.config.get("inputs", "all")
@@ -403,11 +405,11 @@ def stockbench_setting(
 
 S = TypeVar("S", bound=msgspec.Struct)
 SHOWN = 3
-"""The most refused answers that are kept of an episode. The latest ones are kept."""
+"""The maximum number of refused answers per episode. The latest are included."""
 
 
 class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer that could not be used, and the reason."""
+    """An unusable answer of a model, with the reason."""
 
     session: str
     reason: str
@@ -417,9 +419,9 @@ class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of an episode.
 
-    ``steps`` sessions were played, ``lost`` of them without a decision. ``failures`` are counts by
-    kind. ``ahead`` is the yearly log growth so far less that of the setting's baseline. Its band
-    holds for all episodes of the setting together, however often they are looked at.
+    ``steps`` is the number of sessions so far, and ``lost`` the number without a decision.
+    ``failures`` are counts by kind. ``ahead`` is the annual log growth so far minus the baseline's.
+    Its band is valid for all episodes of the setting together and for repeated looks.
     """
 
     key: str
@@ -444,7 +446,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
-    """Return the progress of every episode of a run. A last line that is half written is left out."""
+    """Return the progress of every episode of a run. An incomplete last line is omitted."""
     place = run.folder / "episodes"
     steps = {
         episode.key: list(_lines(place / episode.key / "events.jsonl", _Step))
@@ -468,8 +470,7 @@ def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
 
 
 def _ahead(run: Run, episode: EpisodeSpec, paths: Mapping[str, Mapping[str, float]]) -> Measure:
-    """Return how much faster an account grew than its baseline over the sessions that both have
-    played."""
+    """Return the growth of an account minus its baseline's over the sessions completed by both."""
     peers = [peer for peer in run.episodes if peer.setting == episode.setting]
     base = next((peer for peer in peers if peer.baseline), None)
     if base is None or episode.baseline:

@@ -1,4 +1,4 @@
-"""The records that pages and tables are written from. They know neither a folder nor a page."""
+"""Define the records from which pages and tables are written. They contain no folder and no page."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class HoldingsOverTime(msgspec.Struct, frozen=True, kw_only=True):
 class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
     """The number of names held at the end of a session, and the length of holdings in sessions.
 
-    ``spells`` counts holdings. One that is still held at the end counts up to there. ``sessions``
-    is None without any.
+    ``spells`` counts holdings. An open holding counts up to the last session. ``sessions`` is None
+    if there are no holdings.
     """
 
     names: float
@@ -58,7 +58,7 @@ class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as the model wrote it, and its result, or None if it got none."""
+    """A tool call as the model wrote it, and its result, or None without a result."""
 
     name: str
     arguments: str
@@ -67,8 +67,10 @@ class CallNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """One question and its answer. ``asked`` pairs a role with a text, for what is new in this
-    question."""
+    """One question and its answer.
+
+    ``asked`` contains the new texts of this question with their roles.
+    """
 
     purpose: str
     attempt: int
@@ -89,10 +91,10 @@ class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's decision in one session.
 
-    ``problems`` are its failures, one line each. ``more_orders`` counts the orders beyond those
-    that are kept. ``turns`` is the conversation, kept for the sessions most worth reading, and
-    ``why`` is the reason for this one. ``attempts`` counts the tries at the answer. ``usd`` is None
-    if the price is unknown.
+    ``problems`` are its failures, one line each. ``more_orders`` counts the omitted orders.
+    ``turns`` is the conversation, which only the most interesting sessions have. ``why`` is the
+    reason for the choice of this session. ``attempts`` counts the attempts at the answer. ``usd``
+    is None if the price is unknown.
     """
 
     session: str
@@ -109,11 +111,11 @@ class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """The repetition that stands for an agent.
+    """The repetition that represents an agent.
 
     ``place`` is its index among the agent's paths. ``falls`` is the drawdown along its path.
-    ``trades`` are those in the most traded symbols. ``decisions`` are all of them or the latest,
-    newest first. What was left out of either is counted.
+    ``trades`` are the trades in the most traded symbols. ``decisions`` are all decisions or the
+    latest, newest first. The omitted trades and decisions are counted.
     """
 
     place: int = 0
@@ -129,7 +131,7 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why an answer could not be used: the ``answer``, and ``where`` it is recorded.
+    """The reason of an unusable answer: the ``answer``, and ``where`` it is recorded.
 
     ``detail`` has the line of a user's own code that failed, as in every failure.
     """
@@ -142,7 +144,10 @@ class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of mistake: how many answers and sessions had it, and the share of such sessions."""
+    """One kind of mistake.
+
+    It has the numbers of answers and sessions with the mistake, and the share of such sessions.
+    """
 
     kind: str
     answers: int
@@ -151,7 +156,7 @@ class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FormRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A rate of form that a benchmark defines for its own answers."""
+    """A rate of valid form that a benchmark defines for its own answers."""
 
     title: str
     defined: str
@@ -161,7 +166,7 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that is a model. The figures are over all repetitions.
 
-    ``mask`` names what was hidden from it, None if nothing was.
+    ``mask`` names the hidden facts. It is None if nothing was hidden.
     """
 
     model: str
@@ -176,15 +181,15 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a leaderboard as it was scored, and everything that unfolds from it.
+    """One row of a leaderboard as scored, with all its details.
 
-    ``paths`` has the value path (initial value first) of every repetition with a result.
-    ``failure`` is the reason if there is no result at all. ``failed_episodes`` pairs an episode's
-    key with its reason. ``causes`` are the first answers that could not be used, if an episode
-    failed or the agent raised. ``design`` is the comparison with the baseline as an experiment,
-    with the dependence measured in it; None if nothing was compared. ``model`` is None for a rule,
-    ``detail`` None if only a table is written. ``called`` is the name for readers if the label
-    would claim too much. ``horizon`` is what its sessions cover; None if that does not matter.
+    ``paths`` contains the value path (initial value first) of every repetition with a result.
+    ``failure`` is the reason if there is no result. ``failed_episodes`` pairs an episode's key with
+    its reason. ``causes`` are the first unusable answers, if an episode failed or the agent raised.
+    ``design`` is the power of the comparison with the baseline, with the measured dependence. It is
+    None if nothing was compared. ``model`` is None for a rule. ``detail`` is None if only a table
+    is written. ``called`` is the displayed name if the label would be misleading. ``horizon`` is
+    the period of its sessions, or None if it does not matter.
     """
 
     row: AgentScores
@@ -214,7 +219,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> dict[str, SeedSummary]:
-        """The scored measures. Those of a year are left out of a record under a quarter."""
+        """Return the scored measures. Annual measures are omitted for a record under a quarter."""
         if self.horizon is None or not self.horizon.is_short:
             return self.row.measures
         short = SeedSummary(median=not_scored(TOO_SHORT), n=0, missing=self.seeds)
@@ -228,25 +233,27 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excess(self) -> Measure | None:
-        """The excess return versus the baseline as surfaces show it: per year, or over a record
-        under a quarter. None if nothing was compared."""
+        """Return the excess return versus the baseline; None if nothing was compared.
+
+        It is per year, or over a record under a quarter.
+        """
         if self.versus is None or self.horizon is None:
             return None if self.versus is None else self.versus.difference
         return self.horizon.grown(self.versus.difference)
 
     @property
     def result(self) -> Measure:
-        """The measure that ranks a leaderboard: the median return over the window."""
+        """Return the measure that ranks a leaderboard: the median return over the window."""
         return self.row.measures["cumulative_return"].median
 
     @property
     def unranked(self) -> str | None:
-        """The reason why an agent with a result has no rank; None otherwise."""
+        """Return the reason why an agent with a result has no rank; None otherwise."""
         return None if self.result.value is None else self.row.unranked
 
     @property
     def has_place(self) -> bool:
-        """Whether the agent can be ranked: it has a result that its own answers made."""
+        """Return whether the agent can be ranked: its own answers determine its result."""
         return self.result.value is not None and self.unranked is None
 
     @property
@@ -255,11 +262,11 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of a setting's agents, as far as its sessions can tell them apart.
+    """The comparison of a setting's agents.
 
-    ``tiers`` are groups of agents, best first. Agents of a tier cannot be told apart from its best
-    one (:func:`tradeassay.metrics.tiers`). The baseline is in no tier: the comparison with it is a
-    question of its own.
+    ``tiers`` are groups of agents, best first. Agents of a tier do not differ significantly from
+    its best agent (:func:`tradeassay.metrics.tiers`). The baseline is in no tier, because the
+    comparison with it is a separate question.
     """
 
     tiers: tuple[tuple[str, ...], ...]
@@ -277,10 +284,10 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark on one data set with one choice of options: agents that may be compared.
 
     ``baseline_phrase`` is the baseline in a sentence ("buy and hold"). ``index`` has one level per
-    session and one before, or is None. ``prices`` are closing prices as traded, one per session.
-    ``options`` are the conversation's options that the run named, ``window`` is its named window.
-    ``contest`` compares the agents; None if it was not computed. ``limits`` say when skill could
-    not have shown here at all.
+    session, preceded by an initial level, or is None. ``prices`` are closing prices as traded, one
+    per session. ``options`` are the conversation's options in the run's spec. ``window`` is its
+    named window. ``contest`` compares the agents. It is None if it was not computed. ``limits``
+    state when skill could not have been detected.
     """
 
     id: str
@@ -306,18 +313,20 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def horizon(self) -> Horizon:
-        """What the sessions cover."""
+        """Return the period of the sessions."""
         return Horizon(len(self.sessions), self.periods_per_year)
 
     @property
     def excess_title(self) -> str:
-        """The title of the excess return versus the baseline, on every surface."""
+        """Return the title of the excess return versus the baseline."""
         return f"Excess return {self.horizon.words} versus {self.baseline_phrase}"
 
     @property
     def ranked(self) -> list[AgentSummary]:
-        """The agents by return, best first, then those that failed too often, then those without a
-        result."""
+        """Return the agents by return, best first.
+
+        Agents with too many failures and then agents without a result are last.
+        """
         return sorted(
             self.agents,
             key=lambda agent: (
@@ -328,11 +337,10 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def place_of(self, agent: AgentSummary, rank: int) -> int | None:
-        """Return the place of the agent that is number ``rank`` of :attr:`ranked`, or None if it
-        has none.
+        """Return the place of the agent at ``rank`` in :attr:`ranked`, or None.
 
-        The place is a tier, because a rank among agents that cannot be told apart would be luck. It
-        is the rank if nobody was compared.
+        The place is a tier, because a rank among agents that do not differ significantly would be
+        luck. It is the rank if no agents were compared.
         """
         if self.contest is not None:
             return self.contest.tier_of(agent.name)
@@ -340,8 +348,11 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one setting of a contrast. ``versus`` compares it with the reference, which has
-    None. ``excess`` is the difference as surfaces show it."""
+    """One agent in one setting of a contrast.
+
+    ``versus`` compares it with the reference. It is None for the reference. ``excess`` is the
+    displayed difference.
+    """
 
     result: Measure
     versus: AgainstBaseline | None = None
@@ -358,7 +369,8 @@ class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that differ in one option only. ``labels`` are its values, ``settings`` their ids.
 
-    ``horizon`` is what the sessions of the reference cover."""
+    ``horizon`` is the period of the reference's sessions.
+    """
 
     key: str
     title: str
@@ -372,7 +384,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
     """The comparison of agents over several markets with the same ``options``.
 
-    ``places`` has the mean ranks and the difference that is needed between them.
+    ``places`` contains the mean ranks and their critical difference.
     """
 
     options: dict[str, str] = msgspec.field(name="setting")
@@ -381,10 +393,10 @@ class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that ``verify`` can check of a run.
+    """The claims of a run that ``verify`` can check.
 
-    ``again`` are the claims that can be made again if the data is present, ``not_again`` those that
-    cannot.
+    ``again`` are the claims that can be recomputed if the data is present. ``not_again`` are the
+    remaining claims.
     """
 
     again: tuple[str, ...]
@@ -392,11 +404,11 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run.
+    """The summary of a whole run.
 
-    ``hashes`` and ``versions`` are (name, value) pairs, shown as they are. ``check`` is the command
-    that checks the run, ``coverage`` what that check can make again, ``freedom`` the runner's own
-    choices.
+    ``hashes`` and ``versions`` are (name, value) pairs, displayed unchanged. ``check`` is the
+    command that verifies the run. ``coverage`` states what that command can recompute. ``freedom``
+    lists the runner's own choices.
     """
 
     title: str

@@ -1,8 +1,8 @@
-"""A recorded run as training data: questions to a model, its answers, and their rewards.
+"""Export a recorded run as training data: questions to a model, its answers, and their rewards.
 
-The reward of a program is what its benchmark's ``rewards`` give. The reward of an answer on a
-trading day is what the account earned until the next session's mark. ``reward`` is None if neither
-is known, and ``reason`` says why.
+The benchmark's ``rewards`` define the reward of a program. The reward of an answer on a trading day
+is the account's return until the next session's mark. If neither is known, ``reward`` is None and
+``reason`` states why.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def trajectories(run: Run | CodeRun) -> Iterator[Trajectory]:
         for line, asked in zip(lines, whole_messages(lines), strict=True):
             if line.reply.error is not None or line.purpose.startswith("judge"):
                 continue
-            # A program is known by its turn, a day by its step.
+            # A turn identifies a program. A step identifies a day.
             place = line.attempt - 1 if isinstance(run, CodeRun) else line.step
             found = worth.get(place, _UNKNOWN)
             calls = [{"name": call.name, "arguments": call.arguments} for call in line.reply.calls]

@@ -1,1 +1,1 @@
-"""Deriving a recorded run again and saying what holds."""
+"""Verify a recorded run: recompute it and report the result of every claim."""

@@ -1,8 +1,9 @@
-"""The claims of a recorded episode, and the result of checking each.
+"""Check the claims of a recorded episode and report each result.
 
-The episode is made again from its sources (:mod:`tradeassay_bench.runs.verify.replay`) and must
-come out byte for byte. Further checks share no code with the player: an account kept from the
-events alone, and an auditor of fills and rules. They also work if the episode cannot be made again.
+The episode is recomputed from its sources (:mod:`tradeassay_bench.runs.verify.replay`) and must be
+byte-identical. Further checks share no code with the code that runs episodes: an account computed
+from the events alone, and an auditor of fills and rules. They also work if the episode cannot be
+recomputed.
 """
 
 from __future__ import annotations
@@ -61,18 +62,18 @@ from tradeassay_bench.runs.verify.replay import (
 )
 
 Found = tuple[int | None, str, str]
-"""One contradiction: the step, the check, and what is false."""
+"""One contradiction: the step, the check, and the false statement."""
 R = TypeVar("R", bound=JournalRecord)
 NO_DATA = "the data is not here"
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
-    """Check the record of one episode.
+    """A task to check the record of one episode.
 
-    ``play`` is the task that plays it: with the registered benchmark if there is one, whatever the
-    run says. ``data_intact``: the data is here as recorded. ``model`` is the run's statement about
-    its model's price. ``no_venue`` says why the venue's rules are not here, ``other_code`` which
-    other version of the agent is.
+    ``play`` is the task that runs it. It uses the registered benchmark if there is one, whatever
+    the run states. ``data_intact`` is true if the data is here as recorded. ``model`` is the run's
+    statement about its model's price. ``no_venue`` states why the venue's rules are missing here.
+    ``other_code`` names the agent's version here if it differs.
     """
 
     play: PlayTask
@@ -83,8 +84,10 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
 
 
 class Checked(msgspec.Struct, kw_only=True, tag="checked"):
-    """The result for one episode: steps, contradictions, claims, and ``notes`` on what was not
-    checked."""
+    """The result for one episode: steps, contradictions and claims.
+
+    ``notes`` lists the parts that were not checked.
+    """
 
     key: str
     steps: int = 0
@@ -93,7 +96,7 @@ class Checked(msgspec.Struct, kw_only=True, tag="checked"):
     notes: list[str] = []
 
     def contradict(self, found: Iterable[Found]) -> bool:
-        """Add contradictions. Return whether there was any."""
+        """Add contradictions. Return whether there were any."""
         before = len(self.violations)
         for step, check, what in found:
             self.violations.append(Violation(check=check, what=what, episode=self.key, step=step))
@@ -104,19 +107,21 @@ class Checked(msgspec.Struct, kw_only=True, tag="checked"):
         self.claims.append(ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=1))
 
     def say_answers(self, models: list[str], *, known: bool) -> None:
-        """Add the result of the claim about the source of the replies. Only a scripted model can be
-        asked again."""
+        """Add the result of the claim about the source of the replies.
+
+        Only a scripted model can be queried again.
+        """
         if not can_be_asked(models):
             self.say("answers", "cannot be checked", NOT_REDERIVABLE)
         elif known:
             self.say("answers", "re-derived")
         else:
-            self.say("answers", "cannot be checked", "they were not asked again")
+            self.say("answers", "cannot be checked", "models were not queried again")
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEvidence(Generic[R]):
-    """The record of one episode: its outcome, its journal, and the paths of the rest."""
+    """The record of one episode: its outcome, its journal, and the paths of its other files."""
 
     episode: EpisodeSpec
     outcome: Outcome
@@ -127,8 +132,10 @@ class EpisodeEvidence(Generic[R]):
 
 
 def check_episode(task: CheckTask) -> Checked:
-    """Return the results of a trading episode's claims. Without data, only checks that need none
-    are made."""
+    """Return the results of a trading episode's claims.
+
+    Without data, only checks that need no data are made.
+    """
     play, episode, market = task.play, task.play.episode, task.play.benchmark.market
     checked = Checked(key=episode.key)
     evidence = _open(checked, RunFolder(Path(play.folder)), episode, STEP_DECODER)
@@ -141,7 +148,7 @@ def check_episode(task: CheckTask) -> Checked:
     snapshot = (
         snapshot_for(episode.dataset, play.home, play.data_sha256) if task.data_intact else None
     )
-    # If the episode cannot be played again, its failure is the runner's word. It may hide a result.
+    # If the episode cannot run again, its failure is a claim of the runner. It may hide a result.
     word = f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the runner's word"
     if snapshot is None or task.no_venue:
         why = task.no_venue or NO_DATA
@@ -159,7 +166,7 @@ def check_episode(task: CheckTask) -> Checked:
         if outcome.status == "failed":
             checked.say("outcome", "cannot be checked", word)
         return checked
-    # Play the episode again and compare. Then use the checks that share no code with the player.
+    # Run the episode again and compare. Then use the checks that share no code with that.
     why = ""
     try:
         again = replay_conversation(play, outcome) if episode.by_model else replay_rule(play)
@@ -169,7 +176,7 @@ def check_episode(task: CheckTask) -> Checked:
         broken = checked.contradict(differences_found)
         if again.unasked:
             checked.notes.append(
-                f"{again.unasked} recorded answers of {episode.key} were not asked for"
+                f"{again.unasked} recorded answers of {episode.key} have no question"
             )
     except NotReplayable as error:
         broken, why = False, str(error)
@@ -199,7 +206,7 @@ def check_episode(task: CheckTask) -> Checked:
 def _open(
     found: Checked, place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
 ) -> EpisodeEvidence[R] | None:
-    """Check the journal against its hash, then read it line by line; None if it cannot be read."""
+    """Check the journal against its hash, then read it line by line; None if it is unreadable."""
     key = episode.key
 
     def wrong(check: str, what: str, step: int | None = None) -> None:
@@ -231,7 +238,7 @@ def _open(
         records.append(record)
         found.steps = len(records)
     if content and not content.endswith(b"\n"):
-        wrong("journal", "the last line is torn", len(records) - 1)
+        wrong("journal", "the last line is incomplete", len(records) - 1)
     if outcome.steps != len(records):
         wrong("outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal")
     recording = place.models / f"{key}.jsonl"
@@ -241,28 +248,28 @@ def _open(
 
 
 def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found]:
-    """Yield how journal, dialogue and outcome differ when the episode is played again.
+    """Yield the differences of journal, dialogue and outcome when the episode runs again.
 
     The last digits of numbers may differ, as they do between processors and versions of numpy.
     """
     old, new = evidence.content.splitlines(), again.events.splitlines()
     if len(old) != len(new) or not all(map(close_line, old, new)):
-        # Name the first line that differs, and whether the decision already differs.
+        # Report the first line that differs, and whether the decision already differs.
         pairs = enumerate(zip(old, new, strict=False))
         step = next((n for n, (a, b) in pairs if not close_line(a, b)), min(len(old), len(new)))
         if step >= min(len(old), len(new)):
             yield (
                 step,
                 "replay",
-                f"{len(old)} steps are recorded, {len(new)} come out when it is played again",
+                f"{len(old)} steps are recorded, but running the episode again gives {len(new)}",
             )
         elif not isinstance(recorded := evidence.records[step], StepRecord):
-            yield step, "replay", "examining the program again gives another line"
+            yield step, "replay", "examining the program again gives a different line"
         elif recorded.decision != STEP_DECODER.decode(new[step]).decision:
-            yield step, "decisions", "another decision comes out when it is asked for again"
+            yield step, "decisions", "repeating the decision gives a different decision"
         else:
-            yield step, "replay", "carrying out the recorded decision gives another line"
-    else:  # the hash of a journal follows from it, to the last digits
+            yield step, "replay", "executing the recorded decision gives a different line"
+    else:  # the hash of a journal depends on it, down to the last digits
         digest = evidence.outcome.events_sha256
         again = again._replace(outcome=msgspec.structs.replace(again.outcome, events_sha256=digest))
     path = evidence.dialogue
@@ -271,7 +278,7 @@ def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[F
         lines = zip(dialogue.splitlines(), again.dialogue.splitlines(), strict=False)
         number = next((n for n, (a, b) in enumerate(lines, start=1) if a != b), None)
         where = f"first in line {number}" if number is not None else "it is longer or shorter"
-        yield None, "dialogue", f"dialogue.jsonl differs when it is made again, {where}"
+        yield None, "dialogue", f"dialogue.jsonl differs when it is recomputed, {where}"
     then = canonical_json(evidence.outcome)
     now = canonical_json(without_accidents(again.outcome, evidence.outcome))
     if not close_text(then.decode(), now.decode()):
@@ -283,20 +290,20 @@ def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[F
         yield (
             None,
             "outcome",
-            f"the episode ends differently when it is played again: {next(words, 'its form')}",
+            f"the episode ends differently when it runs again: {next(words, 'its form')}",
         )
 
 
 def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
-    """Yield where a record contradicts itself. This needs neither data nor rules."""
+    """Yield the contradictions within a record. This needs neither data nor rules."""
     yield from spending_is_that_of_the_dialogue(evidence)
     status, error = evidence.outcome.status, evidence.outcome.error
     if (status == "failed") is (error is None):
-        yield None, "outcome", f"the episode is {status}, and its error is {error!r:.60}"
+        yield None, "outcome", f"the episode is {status}, but its error is {error!r:.60}"
     if status == "done" and all(record.decision.status == "failed" for record in evidence.records):
         yield None, "outcome", "no decision was usable, but the episode counts as done"
     done = 0
-    try:  # the account, from the events alone: the first identity that breaks ends it
+    try:  # The account is computed from the events alone. The first violated identity ends it.
         for _ in Ledger.steps(evidence.records):
             done += 1
     except (LedgerError, ArithmeticError, LookupError, TypeError, ValueError) as broken:
@@ -304,7 +311,7 @@ def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Fou
 
 
 def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
-    """Yield a difference between the recorded spending and that of the conversations."""
+    """Yield a difference between the recorded spending and the spending of the conversations."""
     claimed, spent = evidence.outcome.spending, Spending()
     if claimed is None:
         return
@@ -319,7 +326,7 @@ def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[F
 
 
 def _same_spending(one: Spending, other: Spending) -> bool:
-    """Return whether two counts of answers are equal, with dollars to the last digits."""
+    """Return whether two counts of answers are equal, with dollars except for the last digits."""
     return close(one.usd, other.usd) and one == msgspec.structs.replace(other, usd=one.usd)
 
 
@@ -328,7 +335,7 @@ def _check_recording(found: Checked, evidence: EpisodeEvidence[R]) -> bool:
     spent = evidence.outcome.spending
     if not evidence.recording.is_file():
         if spent is not None and spent.calls:
-            why = "it is missing; the replies in dialogue.jsonl were taken instead"
+            why = "it is missing; the replies in dialogue.jsonl were used instead"
             found.say("recording", "cannot be checked", why)
         return False
     try:
@@ -340,33 +347,35 @@ def _check_recording(found: Checked, evidence: EpisodeEvidence[R]) -> bool:
 
 
 def _guarded(found: Iterator[Found]) -> Iterator[Found]:
-    """Yield contradictions. An error of the check itself is one, because records may be damaged in
-    any way."""
+    """Yield contradictions.
+
+    An error of the check itself is a contradiction, because records may be damaged in any way.
+    """
     try:
         yield from found
     except TradeassayError as error:
-        yield None, "replay", f"the journal cannot be followed: {error.message}"
+        yield None, "replay", f"the journal is inconsistent: {error.message}"
     except (ArithmeticError, LookupError, TypeError, ValueError, *UNDECODABLE) as error:
-        # Forged numbers and names lead plain code astray: wherever that happens, the journal is not what it says.
-        yield None, "replay", f"the journal cannot be followed: {type(error).__name__} {error}"
+        # Forged numbers and names can make ordinary code raise. The journal is then inconsistent.
+        yield None, "replay", f"the journal is inconsistent: {type(error).__name__} {error}"
 
 
 def decisions_give_these_lines(
     records: Sequence[StepRecord], snapshot: Snapshot, config: MarketConfig
 ) -> Iterator[Found]:
-    """Execute the recorded decisions again. The first line that differs ends the replay."""
+    """Execute the recorded decisions again. The first different line ends the replay."""
     market = Market(snapshot, config)
     market.reset()
     for place, record in enumerate(records[: len(market)]):
         if not close_line(encode_line(market.step(record.decision).record), encode_line(record)):
-            yield place, "replay", "carrying out the recorded decision gives another line"
+            yield place, "replay", "executing the recorded decision gives a different line"
             return
 
 
 _MOST_DAYS = 1_000
-"""The most sessions that are kept in memory. A longer market is read again for every episode."""
+"""The maximum number of sessions in memory. A longer market is read again for every episode."""
 _WITHOUT_VENUE = frozenset(("sessions", "actions", "nav", "fills", "suspension", "universe"))
-"""Checks of the auditor that use the data and the benchmark, and no rule of a venue."""
+"""Checks of the auditor that use the data and the benchmark, but no rule of a venue."""
 
 
 def audit(
@@ -377,26 +386,25 @@ def audit(
     complete: bool,
     venue_known: bool = True,
 ) -> Iterator[Found]:
-    """Yield what the data or the rules contradict, by an auditor that shares no code with the
-    exchange.
+    """Yield contradictions of the data or the rules.
 
-    With ``complete`` the journal must reach the end of the window. If the rules of the venue are
-    not here (``venue_known``), days, prices, marks and corporate actions are still checked against
-    the data.
+    The auditor shares no code with the exchange. With ``complete`` the journal must reach the end
+    of the window. Without the rules of the venue (``venue_known``), days, prices, marks and
+    corporate actions are still checked against the data.
     """
     rows = snapshot.rows(config.first, config.last)
     if len(records) > len(rows) or (complete and len(records) < len(rows)):
         yield (
             None,
             "sessions",
-            f"{len(records)} steps are recorded, the window has {len(rows)} sessions",
+            f"{len(records)} steps are recorded, but the window has {len(rows)} sessions",
         )
     config = config if venue_known else msgspec.structs.replace(config, venue="us-v1")
     auditor, (days, kept) = Auditor(), _market_days(snapshot, config)
     index = parse_universe(config.universe).of
     for place, (row, record) in enumerate(zip(rows, records, strict=False)):
         day = days.get(row)
-        if day is None:  # what the data says about a session
+        if day is None:  # the data of a session
             before, seen = snapshot.at(row, "pre_open"), snapshot.at(row, MOMENTS[config.decide])
             gone = frozenset(before.delisted_now())
             stocks = seen.symbols if index == "all" else seen.members(index)
@@ -425,8 +433,10 @@ def audit(
 def _market_days(
     snapshot: Snapshot, config: MarketConfig
 ) -> tuple[dict[int, AuditDay], frozenset[str] | None]:
-    """Return the sessions of a market, which all of its episodes share, and the stocks of a limited
-    universe."""
+    """Return the sessions of a market and the stocks of a limited universe.
+
+    All episodes of the market share them.
+    """
     rows = snapshot.rows(config.first, config.last)
     return {}, most_traded(config.universe, snapshot.at(rows[0], "pre_open")) if rows else None
 
@@ -445,9 +455,9 @@ def check_program(
     """Return the results of a code episode's claims.
 
     ``again`` is the replayed episode with examined programs, or the error that stopped it. It is
-    None if programs cannot be examined, for the reason ``why``: then the recorded results are
-    believed, and the rest is checked. ``dated`` are the run's statements about its models' prices.
-    Without a ``protocol`` only the form of the record is checked.
+    None if programs cannot be examined, for the reason ``why``. The recorded results are then
+    accepted, and all other parts are checked. ``dated`` contains the run's statements about its
+    models' prices. Without a ``protocol`` only the form of the record is checked.
     """
     found = Checked(key=episode.key)
     evidence = _open(found, place, episode, TURN_DECODER)
@@ -466,7 +476,7 @@ def check_program(
         broken |= found.contradict(comes_out_again(evidence, again))
         if again.unasked:
             found.notes.append(
-                f"{again.unasked} recorded answers of {episode.key} were not asked for"
+                f"{again.unasked} recorded answers of {episode.key} have no question"
             )
     elif again is not None:
         broken |= found.contradict([(None, "replay", again.message)])
@@ -503,7 +513,7 @@ def record_is_consistent(
 def replies_give_this_record(
     evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol
 ) -> Iterator[Found]:
-    """Yield how the outcome differs when it is made from recorded replies and results alone."""
+    """Yield the differences of the outcome recomputed from recorded replies and results alone."""
     program = evidence.outcome.program
     if isinstance(program, msgspec.UnsetType):
         return
@@ -514,12 +524,12 @@ def replies_give_this_record(
         if isinstance(ask, AskRole):
             reply = next(replies, None)
             if reply is None:
-                raise RunError("the dialogue asks for more answers than were recorded")
+                raise RunError("the dialogue needs more answers than were recorded")
             return reply
         result = next(results, None)
         if result is None or result.request != sha256_of(ask.request):
             raise RunError(
-                "the dialogue asks for the examination of a program that is not in the journal"
+                "the dialogue needs the examination of a program that is not in the journal"
             )
         return msgspec.json.decode(result.result, type=protocol.Result)
 
@@ -530,31 +540,35 @@ def replies_give_this_record(
         return
     same = close_line(msgspec.json.encode(again), bytes(program.record))
     if not same or protocol.ended(again).status != evidence.outcome.status:
-        yield None, "replay", "the recorded answers and results give another outcome"
+        yield None, "replay", "the recorded answers and results give a different outcome"
 
 
-# What answers cost, made again: dollars follow from recorded tokens and the dated table of prices. What a provider
-# counted is its own affair, but not every number can be a count: a negative one, none for a text, more than the
-# bytes of a question or the limit of an answer allow. Such counts are named and stop no verification.
+# The cost of answers, recomputed: dollars follow from recorded tokens and the dated table of
+# prices. The tokens are the provider's count, but some numbers are impossible: a negative count, no
+# tokens for a text, or more tokens than the bytes of a question or the limit of an answer. Such
+# counts are reported and stop no verification.
 
 MOST_TOKENS = 1 << 40
-"""More tokens than any question or answer ever had. Larger numbers are rejected before any
-arithmetic."""
+"""More tokens than any question or answer ever had.
+
+Larger numbers are rejected before any arithmetic.
+"""
 _NEAR = 1e-9
 
 
 def _check_spending(
     found: Checked, evidence: EpisodeEvidence[R], dated: Mapping[str, ModelRecord]
 ) -> bool:
-    """Compute dollars again from tokens and prices, and report impossible counts.
+    """Recompute dollars from tokens and prices, and report impossible counts.
 
-    ``dated`` are the run's statements about its own prices. Returns whether something is wrong.
+    ``dated`` contains the run's statements about its own prices. Returns whether something is
+    wrong.
     """
     prices, odd, unsure, priced, stated = load_prices(), Counter[str](), "", 0, 0.0
     wrong: list[Found] = []
     try:
         answers = list(_answers(evidence))
-    except RunError:  # named already, where the file itself was looked at
+    except RunError:  # already reported by the check of the file
         return False
     for model, step, reply, request, most_output in answers:
         about = f"an answer of {model or 'its program'}"
@@ -578,11 +592,11 @@ def _check_spending(
             then, now = (
                 "unknown" if day is None else f"of {day}" for day in (said.price_as_of, table[0])
             )
-            unsure = f"the run's price of {model} is {then}, here it is {now}"
+            unsure = f"the run's price of {model} is {then}, but here it is {now}"
             continue
         fault = _dollars(reply, price)
         if fault and said is None:
-            # A run that does not say whose prices it took may have had those of the runner's own file.
+            # A run without a statement on its prices may have used the runner's own file.
             unsure = f"{about} {fault}, by the prices known here"
         elif fault:
             wrong.append((step, "spending", f"{about} {fault}"))
@@ -606,8 +620,10 @@ def _check_spending(
 def _answers(
     evidence: EpisodeEvidence[R],
 ) -> Iterator[tuple[str, int, ModelReply, AskModel | None, int | None]]:
-    """Yield every recorded answer: its model, its step, the reply, the question and the limit if
-    known."""
+    """Yield every recorded answer: its model, its step, the reply, the question and its limit.
+
+    The question and the limit are None if unknown.
+    """
     if evidence.recording.is_file():
         held = read_recording(evidence.recording)
         for line in held.answers:
@@ -629,7 +645,8 @@ def _answers(
     elif evidence.dialogue.is_file():
         lines = list(read_dialogue(evidence.dialogue))
         for said, messages in zip(lines, whole_messages(lines), strict=True):
-            # Only the names of tools are in the log, so that nothing is claimed about the question's size.
+            # The log contains only the names of tools, so nothing is claimed about the size of the
+            # question.
             known = None if said.tools else AskModel(purpose=said.purpose, messages=messages)
             yield evidence.episode.model, said.step, said.reply, known, None
 
@@ -637,8 +654,10 @@ def _answers(
 def examine_usage(
     reply: ModelReply, request: AskModel | None, most_output: int | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return why one answer's counts are impossible (empty if they are not), and why they are
-    implausible."""
+    """Return why the counts of an answer are impossible, and why they are implausible.
+
+    The first value is empty if they are possible.
+    """
     usage, odd = reply.usage, []
     counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
     if min(counts) < 0:
@@ -653,9 +672,9 @@ def examine_usage(
     if usage.usd is not None and not (math.isfinite(usage.usd) and usage.usd >= 0):
         return f"cost {usage.usd:g} dollars", ()
     if reply.error is None and usage.output_tokens < LEAST_SHARE * estimate_reply(reply):
-        odd.append(f"{'no' if not usage.output_tokens else 'too few'} tokens for what it wrote")
+        odd.append(f"{'no' if not usage.output_tokens else 'too few'} tokens for its text")
     if reply.error is None and not usage.input_tokens:
-        odd.append("no tokens for what it was asked")
+        odd.append("no tokens for its question")
     if request is not None and usage.input_tokens > most_request(request):
         odd.append("more tokens than its question has bytes")
     if most_output is not None and usage.output_tokens > most_output + usage.reasoning_tokens:
@@ -666,12 +685,12 @@ def examine_usage(
 def _dollars(reply: ModelReply, price: Price | None) -> str:
     """Return why the dollars of an answer do not follow from its tokens; empty if they do.
 
-    The number of tokens written to a provider's cache is not recorded. If that has a price of its
-    own, the dollars lie between all tokens and none.
+    The number of tokens written to a provider's cache is not recorded. If they have a separate
+    price, the dollars are between the cost for all tokens and the cost for none.
     """
     usage, usd = reply.usage, reply.usage.usd
     if not usage.input_tokens and not usage.output_tokens and reply.error is not None:
-        return "" if usd is None or usd == 0.0 else f"took no tokens and ${usd:g}"
+        return "" if usd is None or usd == 0.0 else f"has no tokens but cost ${usd:g}"
     fresh, read = usage.input_tokens - usage.cached_tokens, usage.cached_tokens
     ends = (
         Tokens(plain=fresh, cache_read=read, output=usage.output_tokens),
@@ -682,7 +701,7 @@ def _dollars(reply: ModelReply, price: Price | None) -> str:
         None if None in costs else end([one or 0.0 for one in costs]) for end in (min, max)
     )
     if low is None or high is None:
-        return "" if usd is None else f"has no known price, and cost ${usd:g}"
+        return "" if usd is None else f"has no known price but cost ${usd:g}"
     near = _NEAR * max(1.0, high)
     if usd is None or not low - near <= usd <= high + near:
         expected = f"${low:g}" if low == high else f"${low:g} to ${high:g}"

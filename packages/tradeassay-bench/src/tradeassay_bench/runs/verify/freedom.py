@@ -1,14 +1,14 @@
-"""The runner's own choices for a result: the *freedom statement* of a run.
+"""List the runner's own choices for a result: the *freedom statement* of a run.
 
-It has every departure from the benchmark that is registered under the run's id, everything that
-rests on the runner's word alone, the number of seeds, and the number of runs of this benchmark in
-the folder. A result chosen among many windows, names or tries looks like any other, but what it was
-chosen from does not.
+It contains every departure from the benchmark that is registered under the run's id, all claims
+without evidence, the number of seeds, and the number of runs of this benchmark in the folder. A
+result chosen among many windows, names or tries looks like any other result. The statement shows
+the alternatives.
 
 Some fields of a spec are *rules*: gates, tolerances, weights, the use of judges. They belong to the
-benchmark's id, and a run with others is a run of another benchmark, whatever it says. All else (a
-window, seeds, other data, how models are asked) is free by the documentation, and is shown beside
-the result.
+benchmark's id. A run with different rules is a run of a different benchmark, whatever it states.
+All other options (a window, seeds, other data, the options for queries to models) are free by the
+documentation, and are displayed with the result.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ from tradeassay_bench.runs.store.folder import RunFolder
 from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_manifest
 
 _NAMES = frozenset(("models", "benchmark", "secret"))
-"""Fields that name the agents under test, and the source of the draws."""
+"""Fields for the agents under test, and the source of the random draws."""
 _LONGEST = 80
 NOT_HERE = "not registered here"
 OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
-"""The sandbox's words for a program that its clock ended. The progress of a program depends on the
-machine."""
+"""The sandbox's statuses for a program that exceeded its time limit.
+
+How far a program gets depends on the machine.
+"""
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
-    """One difference from the registered benchmark. ``rule``: it belongs to the id, and was not
-    free to choose."""
+    """One difference from the registered benchmark.
+
+    ``rule`` is true if the field belongs to the id and was not free to choose.
+    """
 
     benchmark: str
     field: str
@@ -57,8 +61,10 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def departures(manifest: Manifest) -> tuple[Departure, ...]:
-    """Return every departure of a recorded run. Raises :class:`UserError` for an unknown benchmark
-    of programs."""
+    """Return every departure of a recorded run.
+
+    Raises :class:`UserError` for an unknown benchmark of programs.
+    """
     if not isinstance(manifest, RunManifest):
         kind = find_protocol(manifest.benchmark)
         return code_departures(msgspec.json.decode(manifest.spec, type=kind.Spec))
@@ -72,7 +78,7 @@ def departures(manifest: Manifest) -> tuple[Departure, ...]:
 
 
 def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
-    """Return how a spec that trades departs from its benchmarks, benchmark by benchmark."""
+    """Return the departures of a trading spec from its benchmarks, benchmark by benchmark."""
     departed: list[Departure] = []
     for name in spec.benchmarks:
         if name not in benchmarks:
@@ -103,7 +109,7 @@ def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
 
 
 def code_departures(spec: CodeSpec) -> tuple[Departure, ...]:
-    """Return how the spec of a run of programs departs from its benchmark."""
+    """Return the departures of a code run's spec from its benchmark."""
     kind = find_protocol(spec.benchmark)
     plain = kind.Spec(models=spec.models, benchmark=spec.benchmark)
     departed = []
@@ -118,12 +124,12 @@ def code_departures(spec: CodeSpec) -> tuple[Departure, ...]:
 
 
 def refuse_other_rules(spec: CodeSpec) -> None:
-    """Raise :class:`UserError` for a spec with other rules than its benchmark's."""
+    """Check that a spec has the rules of its benchmark. Raises :class:`UserError` otherwise."""
     for departure in code_departures(spec):
         if departure.rule:
             raise UserError(
                 f"{departure}: that is not '{spec.benchmark}'",
-                hint="leave the rules as they are, or register a benchmark of your own with these",
+                hint="do not change the rules, or register a new benchmark with these rules",
             )
 
 
@@ -156,9 +162,9 @@ def _shown(value: object) -> str:
 class Freedom(msgspec.Struct, frozen=True, kw_only=True):
     """The runner's choices for a run.
 
-    ``runs`` counts the runs of its benchmarks in its folder, itself included; None if the folder is
-    not known (a sealed run). ``words`` is the statement, a phrase for each choice. Every page and
-    table shows these.
+    ``runs`` counts the runs of its benchmarks in its folder, including itself. It is None if the
+    folder is unknown (a sealed run). ``words`` is the statement, a phrase for each choice. Every
+    page and table displays it.
     """
 
     departures: tuple[Departure, ...]
@@ -168,7 +174,7 @@ class Freedom(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The statement as one sentence."""
+        """Return the statement as one sentence."""
         text = "; ".join(self.words)
         if any(departure.field != "seeds" for departure in self.departures):
             return f"Differs from the registered benchmark: {text}."
@@ -176,8 +182,10 @@ class Freedom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Freedom:
-    """Return the freedom statement of the run in a folder. ``alone``: it was taken out of its
-    folder."""
+    """Return the freedom statement of the run in a folder.
+
+    ``alone`` is true if the run was taken out of its original folder.
+    """
     names = manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
     departed: tuple[Departure, ...] = ()
     words: list[str] = []
@@ -190,8 +198,8 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
             words.append(f"{where}{_departure_words(departure)}")
         words = words or ["as registered"]
     except (TradeassayError, *UNDECODABLE) as error:
-        words = [f"departures are not known: {error}"]
-    # Time-outs cannot be made again, and a runner may have wished for them.
+        words = [f"departures are unknown: {error}"]
+    # Time-outs cannot be reproduced, and a runner may have caused them on purpose.
     if not isinstance(manifest, RunManifest):
         journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
         lines = chain.from_iterable(
@@ -208,11 +216,11 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
             f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
         )
     which, runs = ", ".join(names), None
-    among = f"how many runs of {which} it is one of is not known"
+    among = f"the number of runs of {which} from which it was chosen is unknown"
     if not alone:
         runs = 0
         for file in folder.resolve().parent.glob("*/manifest.json"):
-            with suppress(OSError, TradeassayError):  # a folder that cannot be read is no run
+            with suppress(OSError, TradeassayError):  # an unreadable folder is not a run
                 status = file.stat()
                 runs += not _played_in(file, status.st_mtime_ns, status.st_size).isdisjoint(names)
         runs = max(1, runs)
@@ -234,7 +242,7 @@ def _departure_words(departure: Departure) -> str:
 
 
 def _share(departure: Departure) -> str:
-    """Return the window's share of the registered days in words; empty if it says nothing."""
+    """Return the window's share of the registered days as text; empty if it is not informative."""
     try:
         (first, last), (start, end) = (
             map(date.fromisoformat, days.split(" .. "))
@@ -250,8 +258,10 @@ def _share(departure: Departure) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _played_in(file: Path, changed: int, size: int) -> frozenset[str]:
-    """Return the benchmarks of a manifest. They are cached: a site over n runs would read n times n
-    of them."""
+    """Return the benchmarks of a manifest.
+
+    They are cached, because a site over n runs would otherwise read n times n manifests.
+    """
     manifest = read_manifest(file)
     return frozenset(
         manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)

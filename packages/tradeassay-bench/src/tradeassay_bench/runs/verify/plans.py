@@ -1,4 +1,4 @@
-"""Plans: the commitments of a run before its first answer.
+"""Seal and check plans: the commitments of a run before its first answer.
 
 A sealed plan binds the spec with its secret, data, rules, prompts and the files of every agent.
 """
@@ -39,11 +39,11 @@ from tradeassay_bench.runs.verify.seal import Sealed, open_seal, write_seal
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The commitments of a plan: the spec, and everything that a result depends on.
+    """The commitments of a plan: the spec, and everything that determines a result.
 
-    ``spec`` is that of a run that trades, or of the programs of ``benchmark``. It has its secret.
-    ``facts`` are those of the run's manifest: hashes of data, rules, venues, prompts and agents'
-    files. ``open`` lists what is not committed to.
+    ``spec`` is the spec of a trading run, or of the programs of ``benchmark``. It includes its
+    secret. ``facts`` are the facts of the run's manifest: hashes of data, rules, venues, prompts
+    and agents' files. ``open`` lists the uncommitted parts.
     """
 
     spec: msgspec.Raw
@@ -56,8 +56,10 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> RunSpec | CodeSpec:
-        """The spec of the planned run. Raises :class:`UserError` for a benchmark of programs not
-        known here."""
+        """Return the spec of the planned run.
+
+        Raises :class:`UserError` for an unknown benchmark of programs.
+        """
         if not self.benchmark:
             return msgspec.json.decode(self.spec, type=RunSpec)
         return msgspec.json.decode(self.spec, type=find_protocol(self.benchmark).Spec)
@@ -69,12 +71,11 @@ def seal_plan(
     *,
     home: Path | str | None = None,
 ) -> tuple[Sealed, PlanRecord]:
-    """Commit to a run before its first answer. Return the seal and the plan, whose spec has its
-    secret.
+    """Commit to a run before its first answer. Return the seal and the plan.
 
-    Data that is not in the store yet is left open, and so is a program behind a web address. Raises
-    :class:`UserError` for a spec that cannot be played, and
-    :class:`~tradeassay.core.errors.DataError` for data that is damaged.
+    The spec of the plan has its secret. Data that is not in the store yet is left open, and so is a
+    program behind a web address. Raises :class:`UserError` for a spec that cannot run, and
+    :class:`~tradeassay.core.errors.DataError` for damaged data.
     """
     whole = with_secret(spec)
     open: list[str] = []
@@ -93,13 +94,13 @@ def seal_plan(
                     raise
                 open.append(
                     f"data set '{name}'"
-                )  # of days to come, perhaps: that is said, and not committed to
+                )  # The data may be of future days. This is reported, and not committed to.
                 continue
             entries[name] = describe_open(snapshot, task)
         files = agent_files(episodes)
         facts = build_manifest(whole, episodes, entries, present_versions(), files=files).facts
         far = dict.fromkeys(one.label for one in episodes if one.agent.name == "http")
-        open += [f"what answers for agent '{label}' over HTTP" for label in far]
+        open += [f"the program of agent '{label}' over HTTP" for label in far]
     else:
         facts = find_protocol(whole.benchmark)(whole).facts()
     work, keys = _work_of(whole)
@@ -124,13 +125,15 @@ def _work_of(spec: RunSpec | CodeSpec) -> tuple[str, tuple[str, ...]]:
 
 
 def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
-    """Open a sealed plan. Raises :class:`RunError` for a broken seal and :class:`UserError` for a
-    sealed run."""
+    """Open a sealed plan.
+
+    Raises :class:`RunError` for a broken seal and :class:`UserError` for a sealed run.
+    """
     with open_seal(file) as (folder, sealed):
         if sealed.kind != "plan":
             raise UserError(
-                f"{file} seals a run, not a plan",
-                hint="give a file that tradeassay seal --plan made",
+                f"{file} is the seal of a run, not of a plan",
+                hint="give a file from tradeassay seal --plan",
             )
         try:
             content = (folder / "plan.json").read_bytes()
@@ -140,10 +143,10 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             work = (sha256_of(spec), record.episodes) if named else _work_of(spec)
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
             raise RunError(
-                f"{file} does not hold a plan: {error}", hint="tradeassay seal --plan makes one"
+                f"{file} does not contain a plan: {error}", hint="tradeassay seal --plan makes one"
             ) from error
     if work != (record.work_sha256, record.episodes) or canonical_json(record) != content:
-        raise RunError(f"{file}: the plan contradicts itself", hint="do not believe it")
+        raise RunError(f"{file}: the plan contradicts itself", hint="do not trust it")
     return sealed, record
 
 
@@ -151,22 +154,22 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
     """Yield the differences between a run and its plan."""
     trades = isinstance(manifest, RunManifest)
     if trades == bool(record.benchmark):
-        yield f"the plan is of {'programs' if record.benchmark else 'a run that trades'}"
+        yield f"the plan is of {'programs' if record.benchmark else 'a trading run'}"
         return
     if isinstance(manifest, RunManifest):
         work = work_sha256(manifest.spec)
     else:
         work = sha256_of(recorded_code_spec(manifest))
     if not work == record.work_sha256 == manifest.work_sha256:
-        yield "the run's spec is not the one that was committed to"
+        yield "the run's spec differs from the plan"
     if tuple(one.key for one in manifest.episodes) != record.episodes:
-        yield "the run's episodes are not those that were committed to"
+        yield "the run's episodes differ from the plan"
     then, now = record.facts, manifest.facts
     for name in sorted({*then, *now} - set(record.open)):
         if name not in then:
             yield f"the plan does not commit to {name}"
         elif then[name] != now.get(name):
-            yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
+            yield f"{name} is {now.get(name, 'missing')[:12]}, but the plan has {then[name][:12]}"
 
 
 def verify_anything(
@@ -177,9 +180,9 @@ def verify_anything(
 ) -> tuple[Sealed | None, VerifyReport | None]:
     """Verify a run's folder, or a sealed run. Its data is found by hash.
 
-    With a ``plan`` the run must be the planned one. ``check`` verifies a folder. Returns the seal,
-    if there is one, and the report: None for the seal of a plan, which makes no claims. Raises
-    :class:`RunError` for a broken seal.
+    With a ``plan`` the run must be the planned run. ``check`` verifies a folder. Returns the seal,
+    if there is one, and the report. The report is None for the seal of a plan, which makes no
+    claims. Raises :class:`RunError` for a broken seal.
     """
     if not path.is_file():
         return None, _as_planned(check(path), path, plan)
@@ -187,7 +190,7 @@ def verify_anything(
         if sealed.kind == "plan":
             if plan is not None:
                 raise UserError(
-                    f"{path} is a plan, not a run", hint="give the run that was made by it"
+                    f"{path} is a plan, not a run", hint="give the run that followed it"
                 )
             read_plan(path)
             return sealed, None
@@ -206,7 +209,7 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
     manifest = read_manifest(folder / "manifest.json")
     broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
     notes = [
-        f"the plan says something only if its root was published before the run began: {sealed.root}"
+        f"the plan proves something only if its root was published before the run began: {sealed.root}"
     ]
     changes = version_changes(record.versions, manifest.versions)
     if changes:

@@ -1,9 +1,9 @@
 """Replay an episode from its sources, in memory, to compare it with its record.
 
-A rule is asked again on the recorded data. A conversation is held again with the recorded replies:
-the benchmark's own protocol asks the questions and turns the replies into decisions. A program is
-examined again in the sandbox. A model's replies cannot be made again, unless it is a scripted one:
-that is a program, and it is asked again.
+A rule runs again on the recorded data. A conversation is replayed with the recorded replies: the
+benchmark's own protocol asks the questions and turns the replies into decisions. A program is
+examined again in the sandbox. A model's replies cannot be reproduced, unless the model is scripted.
+A scripted model is a program and is queried again.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from tradeassay_bench.runs.store.outcome import Outcome
 
 
 class Replayed(NamedTuple):
-    """An episode as it comes out now.
+    """The result of replaying an episode.
 
-    ``unasked`` counts recorded replies without a question. ``late`` is whether the clock ended one
-    of its programs.
+    ``unasked`` counts recorded replies without a question. ``late`` is whether one of its programs
+    exceeded its time limit.
     """
 
     events: bytes
@@ -66,22 +66,25 @@ class Replayed(NamedTuple):
 
 
 class NotReplayable(Exception):
-    """An episode cannot be replayed here. The text says why."""
+    """An episode cannot be replayed here. The text states why."""
 
 
 def replay_rule(task: PlayTask) -> Replayed:
-    """Ask a rule again. Raises :class:`NotReplayable` for an agent that is not here, or whose
-    answers cost."""
+    """Run a rule again.
+
+    Raises :class:`NotReplayable` for an agent that is missing here, or whose answers cost
+    something.
+    """
     name = task.episode.agent.name
     if name == OWN_FILE:
-        # A recorded run must never decide which file is executed: it may have been sent by anybody.
+        # A recorded run must never determine which file is executed, because its author is unknown.
         raise NotReplayable(why_not_again(task.episode.agent.params))
     try:
         agent = make_agent(name, task.episode.agent.params)
     except MissingExtra as error:
         raise NotReplayable(error.message) from error
     except UserError as error:
-        raise NotReplayable(f"agent '{name}' cannot be asked here ({error.message})") from error
+        raise NotReplayable(f"agent '{name}' cannot run here ({error.message})") from error
     if isinstance(agent, CostlyAgent):
         raise NotReplayable(NOT_REDERIVABLE)
     journal: MemoryJournal[StepRecord] = MemoryJournal()
@@ -91,11 +94,11 @@ def replay_rule(task: PlayTask) -> Replayed:
 
 
 def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
-    """Hold an episode's conversations again with the recorded replies.
+    """Replay an episode's conversations with the recorded replies.
 
-    Raises :class:`~tradeassay_bench.llm.RecordingMismatch` if a question was not recorded, and if a
-    scripted model gives another answer now. Raises :class:`NotReplayable` for a conversation of a
-    package that is not here.
+    Raises :class:`~tradeassay_bench.llm.RecordingMismatch` if a question was not recorded, or if a
+    scripted model gives a different answer now. Raises :class:`NotReplayable` for a conversation of
+    a package that is not installed.
     """
 
     if task.benchmark.protocol not in protocols:
@@ -118,8 +121,10 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
 
 
 class RecordedModels(OpenModels):
-    """The models of a run under verification. They reply as recorded, and scripted ones are asked
-    again too."""
+    """The models of a run under verification.
+
+    They reply as recorded. Scripted models are also queried again.
+    """
 
     def __init__(self, place: RunFolder, stack: AsyncExitStack, *, home: str | None) -> None:
         super().__init__(place, Asking(replay=True), stack, home=home, durable=False)
@@ -150,9 +155,10 @@ class RecordedModels(OpenModels):
 
 
 def can_be_asked(names: list[str]) -> bool:
-    """Return whether all models of these names can be asked again: scripted ones that are here.
+    """Return whether all models of these names can be queried again.
 
-    An agent over HTTP or a pipe has no model's name. It cannot be asked again.
+    This requires scripted models that are installed here. An agent over HTTP or a pipe has no model
+    name. It cannot be queried again.
     """
     if not names or not all(names):
         return False
@@ -161,7 +167,10 @@ def can_be_asked(names: list[str]) -> bool:
 
 
 class _Recording:
-    """The replies of a model. Without a recording they come from the dialogue log, in their order."""
+    """The recorded replies of a model.
+
+    Without a recording they are read from the dialogue log, in their order.
+    """
 
     def __init__(self, said: Model, now: Model | None, models: RecordedModels) -> None:
         self._said, self._now, self._models = said, now, models
@@ -183,7 +192,7 @@ class _Recording:
                 self._logs[place.episode] = log
             if not log:
                 hint = "the dialogue log was cut, or the rules changed"
-                raise RunError("more is asked than was recorded", hint=hint)
+                raise RunError("there are more questions than recorded answers", hint=hint)
             said = log.popleft()
         if self._now is not None and said.error_kind != "over_budget":
             now = await self._now.ask(request, place)
@@ -196,10 +205,10 @@ class _Recording:
 
 
 def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
-    """Return an outcome with the parts that no replay can know taken from another.
+    """Return an outcome with the irreproducible parts copied from another outcome.
 
-    These are the text of a traceback, which names files and lines, and whether answers were live or
-    replayed.
+    These are the text of a traceback, which contains files and lines, and whether answers were live
+    or replayed.
     """
     changed = msgspec.structs.replace(outcome, traceback=like.traceback)
     if isinstance(changed.model, msgspec.UnsetType) or isinstance(like.model, msgspec.UnsetType):
@@ -214,10 +223,10 @@ def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
 def differences(
     then: Any, now: Any, where: str = "", *, absent: object = None, near: bool = False
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield every place at which two plain values differ, with both values. A missing key is
-    ``absent``.
+    """Yield every place at which two plain values differ, with both values.
 
-    With ``near`` numbers that are equal to their last digits do not differ.
+    A missing key has the value ``absent``. With ``near``, numbers that are equal except for their
+    last digits do not differ.
     """
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted({*then, *now}):
@@ -238,12 +247,12 @@ def not_as_written(content: bytes, again: bytes) -> str:
     try:
         then, now = msgspec.json.decode(content), msgspec.json.decode(again)
         changed = differences(then, now, absent=msgspec.UNSET)
-        # A name that no record knows counts with null behind it, too.
+        # An unknown name with a null value is also a difference.
         extra = ""
         for where, old, new in changed:
             if old is not msgspec.UNSET and (old is not None or new is msgspec.UNSET):
                 extra = where
                 break
-    except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
-        return "it holds a value that cannot be read"
-    return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
+    except UNDECODABLE:  # in an unknown name, which is otherwise skipped
+        return "it contains an unreadable value"
+    return f"it must not contain '{extra}'" if extra else "it is not in tradeassay's format"

@@ -1,11 +1,11 @@
-"""Verify a recorded run of either kind: everything is made again from its sources, and compared.
+"""Verify a recorded run of either kind: recompute everything from its sources, and compare.
 
-The rules are those that are registered here, not those that the run brings along, and the data is
-the store's. The claims of one episode are in :mod:`tradeassay_bench.runs.verify.checks`, those of
-the whole run here.
+The rules are those registered here, not those in the run, and the data is the store's. The claims
+of one episode are checked in :mod:`tradeassay_bench.runs.verify.checks`, the claims of the whole
+run here.
 
-What cannot be made again is reported claim by claim. Above all, a model's replies are a claim of
-the runner, unless the run was sealed before the result was known or a witness recorded it.
+Claims that cannot be recomputed are reported one by one. Above all, a model's replies are a claim
+of the runner, unless the run was sealed before the result was known or a witness recorded it.
 """
 
 from __future__ import annotations
@@ -94,35 +94,35 @@ M = TypeVar("M", bound=Manifest)
 ExamineAgain = Callable[[CodeProtocol], Mapping[str, Replayed | TradeassayError]]
 T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
-"""Files of a run's folder that are no part of its record: anybody can write them again."""
+"""Files of a run's folder that are not part of its record, because anybody can rewrite them."""
 RUNNERS_CLAIM = (
     "what a model replied is a claim of the runner, unless the run was sealed before the result was known or a "
     "witness recorded it"
 )
-NOT_ASSAYED = "assay.json was not made again"
-NOT_RENDERED = "report.html was not made again"
+NOT_ASSAYED = "assay.json was not recomputed"
+NOT_RENDERED = "report.html was not recomputed"
 OWN_SECRET = (
     "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
     "the run began rules that out (verify --plan)"
 )
 _LEAST, _MOST = 1e-5, 1e8
-"""Seconds: less than any step takes, and more than any run did."""
+"""In seconds: less than the time of any step, and more than the time of any run."""
 _TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
-"""Facts about a model that come from tables, which may have been the runner's own or older."""
+"""Facts about a model that are from tables, which may be the runner's own or older."""
 _WORDS = frozenset(("title", "description"))
 """Fields of a benchmark that may be reworded."""
 
 
 VerdictWord = Literal["verified", "warning", "unverified", "contradicted"]
 _NUMBERS_REST_ON = frozenset(("data", "rules", "account", "programs", "conversation", "scores"))
-"""Claims that a run's numbers rest on."""
+"""Claims on which a run's numbers depend."""
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of every claim of a run, and every contradiction.
 
-    ``notes`` are about things beside the record that were not checked. ``freedom`` are the runner's
-    choices. ``counted`` is the noun for ``episodes``.
+    ``notes`` are about files next to the record that were not checked. ``freedom`` lists the
+    runner's choices. ``counted`` is the noun for ``episodes``.
     """
 
     folder: str
@@ -135,7 +135,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     counted: str = "episode"
 
     def and_claim(self, claim: ClaimOutcome, notes: Sequence[str]) -> VerifyReport:
-        """Return the report with one more claim, and other notes."""
+        """Return the report with an additional claim, and with new notes."""
         broken = (
             (Violation(check=claim.claim, what=claim.why),)
             if claim.outcome == "contradicted"
@@ -150,19 +150,19 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether every claim was made again."""
+        """Return whether every claim was recomputed."""
         return not self.violations and all(claim.outcome == "re-derived" for claim in self.claims)
 
     @property
     def contradicted(self) -> bool:
-        """Whether something is false."""
+        """Return whether a claim is false."""
         return bool(self.violations) or any(
             claim.outcome == "contradicted" for claim in self.claims
         )
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """The claims that were not made again, in words."""
+        """Return the claims that were not recomputed, as texts."""
         return tuple(
             str(claim)
             for claim in self.claims
@@ -171,11 +171,11 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> VerdictWord:
-        """The verification in one word.
+        """Return the result of the verification as a keyword.
 
-        ``verified``: everything was made again. ``warning``: every number was, and
-        :attr:`unchecked` names what nobody can make again, such as a live model's replies.
-        ``unverified``: a number was not made again. ``contradicted``: something is false.
+        ``verified``: everything was recomputed. ``warning``: every number was recomputed, and
+        :attr:`unchecked` lists claims that cannot be, such as a live model's replies.
+        ``unverified``: a number was not recomputed. ``contradicted``: a claim is false.
         """
         if self.contradicted:
             return "contradicted"
@@ -190,8 +190,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:
-        """0 if everything was made again, 1 if something is contradicted, 3 if something cannot be
-        checked."""
+        """Return 0 if everything was recomputed, 1 for a contradiction, 3 for an unchecked claim."""
         if self.contradicted:
             return 1
         return 0 if self.ok else 3
@@ -208,7 +207,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         if self.ok:
             return f"{self.folder} is verified: {size}, identical to the recording."
         open = dict.fromkeys(claim.claim for claim in self.claims if claim.outcome != "re-derived")
-        words = f"{self.folder}: nothing is contradicted, but not everything was made again"
+        words = f"{self.folder}: nothing is contradicted, but not everything was recomputed"
         return f"{words} ({size}): see {', '.join(open)}."
 
 
@@ -226,17 +225,17 @@ def verify(
     progress: CountListener | None = None,
     copies: Path | None = None,
 ) -> VerifyReport:
-    """Make a run again from its data, rules and recorded replies, and compare.
+    """Recompute a run from its data, rules and recorded replies, and compare.
 
     ``folder`` is the run's folder, or the open run. ``workers`` is the number of processes. With
-    ``programs`` False the programs of a code run are not examined again. ``examined`` keeps results
-    of examinations, so that repeated verifications of one run examine each program once, and hash
-    an unchanged file of the store once. ``progress`` is called with the progress. ``copies`` is
-    this machine's copy of the file of a run's tasks, or the folder of its agents' own files: no
-    path in a recorded run is opened.
+    ``programs`` False the programs of a code run are not examined again. ``examined`` stores
+    results of examinations, so that repeated verifications of one run examine each program once,
+    and hash an unchanged file of the store once. ``progress`` is called with the progress.
+    ``copies`` is this machine's copy of a run's task file, or the folder of its agents' own files,
+    because no path in a recorded run is opened.
 
-    Raises :class:`RunError` only without a readable manifest or if line ends were changed.
-    Everything else is in the report.
+    Raises :class:`RunError` only without a readable manifest or if line ends were changed. All
+    other problems are in the report.
     """
     place = RunFolder(folder_of(folder))
     manifest = read_manifest(place.manifest)
@@ -269,9 +268,9 @@ def verify(
 
 
 def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
-    """Call ``make`` under each of two venues, in place of those that are not registered here.
+    """Call ``make`` with each of two venues in place of the venues that are not registered here.
 
-    The result is empty if all venues are registered.
+    Returns an empty list if all venues are registered.
     """
     absent, results = (
         {benchmark.market.venue for benchmark in played} - set(venues.names()),
@@ -284,12 +283,12 @@ def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
 
 
 def _not_litter(folder: Path) -> Iterator[Path]:
-    """Yield the entries of a folder without the files that desktops and drives leave there."""
+    """Yield the entries of a folder without the files of desktops and network drives."""
     return (entry for entry in folder.glob("*") if not is_litter(entry.name))
 
 
 class _Verifier(ABC, Generic[M]):
-    """The checks that both kinds of run have in common."""
+    """The checks that are common to both kinds of run."""
 
     def __init__(self, place: RunFolder, manifest: M) -> None:
         self._place, self._manifest = place, manifest
@@ -309,7 +308,7 @@ class _Verifier(ABC, Generic[M]):
         """Score the run again."""
 
     def report(self) -> VerifyReport:
-        """Check everything, the run as a whole first."""
+        """Check everything, beginning with the run as a whole, and return the report."""
         manifest = self._manifest
         written, again = self._place.manifest.read_bytes(), encode_manifest(manifest)
         if written != again:
@@ -322,7 +321,7 @@ class _Verifier(ABC, Generic[M]):
         changes = version_changes(manifest.versions, present_versions())
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
-        # Parts of the record that nothing determines.
+        # Parts of the record that cannot be derived.
         live = (
             ", whether answers were live" if any(one.by_model for one in manifest.episodes) else ""
         )
@@ -343,17 +342,16 @@ class _Verifier(ABC, Generic[M]):
         )
 
     def _check_times(self) -> None:
-        """Note wall times that cannot be true. Nothing determines them, but not every number is
-        possible.
+        """Note impossible wall times. They cannot be derived, but not every number is possible.
 
-        Live answers have a time each, and an episode takes longer than any of its answers. Of a
+        Each live answer has a time, and an episode takes longer than any of its answers. Of a
         resumed run only the last start is known.
         """
         timing = read_timing(self._place.timing)
         odd: list[str] = []
         for episode in self._manifest.episodes:
             key, answers = episode.key, list[float]()
-            # A file that cannot be read is reported elsewhere.
+            # An unreadable file is reported elsewhere.
             with contextlib.suppress(TradeassayError):
                 recording = self._place.models / f"{key}.jsonl"
                 outcome = read_outcome(self._place.outcome(key))
@@ -365,7 +363,7 @@ class _Verifier(ABC, Generic[M]):
                     ]
                     if held and not answers:
                         odd.append(
-                            f"the answers of {key} are called live and have no times, as replayed ones"
+                            f"the answers of {key} are stated to be live but have no times, like replayed answers"
                         )
             took, steps = timing.episodes.get(key), self._steps.get(key, 0)
             if took is None:
@@ -378,7 +376,7 @@ class _Verifier(ABC, Generic[M]):
                 odd.append(f"{key} took {what}")
             elif timing.starts and took > sum(sum(one.values()) for one in timing.starts) + _LEAST:
                 odd.append(f"{key} took {took:g} s, longer than the run")
-        self._notes += [f"times that cannot be true: {what}" for what in odd[:3]]
+        self._notes += [f"impossible times: {what}" for what in odd[:3]]
 
     def _check_scores(self) -> None:
         """Score the run again and compare."""
@@ -408,8 +406,8 @@ class _Verifier(ABC, Generic[M]):
     def _check_strays(self) -> None:
         """Note files that were not checked. An episode that is not in the manifest is an error.
 
-        Desktops, network drives and version control leave folders everywhere: a folder without an
-        episode's files is no episode.
+        Desktops, network drives and version control add folders everywhere, so a folder without an
+        episode's files is not an episode.
         """
         place, keys = self._place, {episode.key for episode in self._manifest.episodes}
         ours = {
@@ -425,9 +423,7 @@ class _Verifier(ABC, Generic[M]):
         strays = sorted(entry.name for entry in _not_litter(place.path) if entry.name not in ours)
         if strays:
             more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
-            self._notes.append(
-                f"not part of a run, and not looked at: {', '.join(strays[:3])}{more}"
-            )
+            self._notes.append(f"not part of a run, and not checked: {', '.join(strays[:3])}{more}")
         for folder in sorted(_not_litter(place.episode(""))):
             known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
             if folder.name not in keys:
@@ -435,7 +431,7 @@ class _Verifier(ABC, Generic[M]):
                     self._broken("episodes", f"{folder.name} belongs to no episode of this run")
                 else:
                     where = f"{folder.parent.name}/{folder.name}"
-                    self._notes.append(f"{where} belongs to no episode; it was not looked at")
+                    self._notes.append(f"{where} belongs to no episode; it was not checked")
                 continue
             strange = sorted(
                 file.name for file in _not_litter(folder) if file.name not in known_files
@@ -443,12 +439,12 @@ class _Verifier(ABC, Generic[M]):
             if strange:
                 more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
                 self._notes.append(
-                    f"{folder.name}/{strange[0]}{more}: not part of a run; not looked at"
+                    f"{folder.name}/{strange[0]}{more}: not part of a run; not checked"
                 )
         for file in sorted(_not_litter(place.models)):
             if file.suffix != ".jsonl" or file.stem not in keys:
                 self._notes.append(
-                    f"{place.models.name}/{file.name} belongs to no episode; it was not looked at"
+                    f"{place.models.name}/{file.name} belongs to no episode; it was not checked"
                 )
 
     def _say(self, claim: str, outcome: Word, why: str = "", episodes: int = 0) -> None:
@@ -460,20 +456,24 @@ class _Verifier(ABC, Generic[M]):
 
 
 def _other_scores(stored: bytes, again: bytes) -> str:
-    """Return the first difference between recorded and repeated scores; empty if only last digits
-    differ."""
+    """Return the first difference between recorded and recomputed scores.
+
+    It is empty if only last digits differ.
+    """
     then = stored.decode(errors="surrogateescape").split("\n")
     now = again.decode().split("\n")
     for number, (old, new) in enumerate(zip(then, now, strict=False), start=1):
         if not close_text(old, new):
             what = f"line {number}: {old.encode(errors='replace').decode().strip()} should be {new.strip()}"
-            return f"scoring again gives other bytes, first at {what}"
-    return "" if len(then) == len(now) else "scoring again gives other bytes, first at its end"
+            return f"scoring again gives different bytes, first at {what}"
+    return "" if len(then) == len(now) else "scoring again gives different bytes, first at its end"
 
 
 _STAND_INS = ("ashare-v1", "crypto-v1")
-"""Two venues that differ in everything that a number takes from a venue: the sessions of a year and
-the currency. A number that is equal under both follows from neither."""
+"""Two venues that differ in all properties that affect a number: sessions per year and currency.
+
+A number that is equal under both does not depend on the venue.
+"""
 _FIELDS = {
     "convention": "benchmark",
     "seeds": "spec",
@@ -484,15 +484,15 @@ _FIELDS = {
     "windows": "benchmark",
     "models": "models",
 }
-"""The fields of a trading run's manifest that follow from its spec, and the check of each."""
+"""The fields of a trading run's manifest that are derived from its spec, with the check of each."""
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
-    """Verifies a run that trades.
+    """Verifies a trading run.
 
-    ``data_again``: whether every file of the store is hashed anew. ``_intact`` are the data sets
-    that are here as recorded. ``_foreign`` are the rules that differ from the registered ones.
-    ``_others`` and ``_no_venue`` say which agents and venues have another version here.
+    ``data_again`` is whether every file of the store is hashed again. ``_intact`` contains the data
+    sets that are here as recorded. ``_foreign`` contains the rules that differ from the registered
+    rules. ``_others`` and ``_no_venue`` list agents and venues with a different version here.
     """
 
     def __init__(
@@ -521,7 +521,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
     def _check_manifest(self) -> None:
         manifest, before = self._manifest, len(self._violations)
         if work_sha256(manifest.spec) != manifest.work_sha256:
-            self._broken("spec", "the spec is not the one whose hash the manifest holds")
+            self._broken("spec", "the spec does not match its hash in the manifest")
         strangers = sorted(
             {*manifest.benchmarks, *manifest.spec.benchmarks} - set(self._registered)
         )
@@ -529,33 +529,35 @@ class _TradingVerifier(_Verifier[RunManifest]):
         unknown += self._unlike_here()
         for why in unknown:
             self._say("rules", "cannot be checked", why)
-        # A benchmark that is not registered here is taken as stated. The rest must still follow from it.
+        # A benchmark that is not registered here is accepted as stated. The rest must still be
+        # derived from it.
         with benchmarks.knowing(self._known):
             self._compare_manifest(self._data())
         for name, record in manifest.benchmarks.items():
             if sha256_of(record.config) != record.sha256:
                 self._broken(
                     "benchmark",
-                    f"the configuration of '{name}' is not the one whose hash is recorded",
+                    f"the configuration of '{name}' does not match its recorded hash",
                 )
             if record.config.id != name:
                 self._broken(
-                    "benchmark", f"the configuration of '{name}' is that of '{record.config.id}'"
+                    "benchmark", f"the configuration of '{name}' has the id '{record.config.id}'"
                 )
         if not manifest.secret and any(
             one.config.takes_secret for one in manifest.benchmarks.values()
         ):
-            self._broken("spec", "there is no secret, from which its draws are derived")
-        # An agent may have any label but the name of another agent. Own labels are reported.
+            self._broken("spec", "the secret of its draws is missing")
+        # An agent may have any label except the name of another agent. Own labels are reported.
         names = shown_names(manifest, self._place)
         own_labels = []
         for agent in manifest.spec.agents:
             if agent.title in agents and agent.title != agent.name:
                 self._broken(
-                    "spec", f"'{agent.name}' is called '{agent.title}', which is another agent"
+                    "spec",
+                    f"'{agent.name}' has the label '{agent.title}', the name of another agent",
                 )
             if (called := names.get(agent.title, agent.title)) != agent.title:
-                own_labels.append(f"'{agent.title}' is shown as '{called}'")
+                own_labels.append(f"'{agent.title}' is displayed as '{called}'")
         if own_labels:
             self._notes.append(f"the runner's own labels: {', '.join(own_labels)}")
         self._check_own_files()
@@ -570,16 +572,16 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._say(
                 "rules",
                 "cannot be checked",
-                f"these are not the rules of {whose}: {'; '.join(others)}",
+                f"the rules differ from those of {whose}: {'; '.join(others)}",
             )
         if not unknown and not self._foreign:
             broken = len(self._violations) > before
             self._say("rules", "contradicted" if broken else "re-derived")
 
     def _unlike_here(self) -> Iterator[str]:
-        """Yield agents and venues of other packages that are missing here or have another version.
+        """Yield agents and venues of other packages that are missing or different here.
 
-        That is no contradiction.
+        This is not a contradiction.
         """
         manifest = self._manifest
         for name, agent in manifest.absent_agents.items():
@@ -598,16 +600,16 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     for version in (then, now)
                 )
                 self._others[name] = present
-                yield f"agent '{name}' is of {recorded}, here it is of {present}"
+                yield f"agent '{name}' is from {recorded}, but here it is from {present}"
         for name, record in manifest.benchmarks.items():
             venue = self._known[name].market.venue
             if venue not in venues:
-                self._no_venue[name] = f"venue '{venue}' is not here"
+                self._no_venue[name] = f"venue '{venue}' is not registered here"
             elif (package := venues.package(venue)) and sha256_of(
                 venues.get(venue)
             ) != record.venue_sha256:
                 self._no_venue[name] = (
-                    f"venue '{venue}' has other rules in {package}, which is here"
+                    f"venue '{venue}' has different rules in {package}, which is installed here"
                 )
         yield from (
             f"of '{name}': {why}"
@@ -616,15 +618,17 @@ class _TradingVerifier(_Verifier[RunManifest]):
         )
 
     def _check_own_files(self) -> None:
-        """Compare the runner's own files with the copies on this machine. Name other files with
-        their hashes."""
+        """Compare the runner's own files with the copies on this machine.
+
+        Files without a copy are reported with their hashes.
+        """
         files = self._manifest.files or {}
         for agent in (one for one in self._manifest.spec.agents if one.name in WITH_FILES):
             named = {
                 one.name for one in named_files(agent.name, agent.params) if one.suffix == ".py"
             }
             for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
-                self._broken("files", f"{name} of '{agent.title}' has no hash on record")
+                self._broken("files", f"{name} of '{agent.title}' has no recorded hash")
         unseen, place = [], None if self._copies is None else self._copies.resolve()
         for name, digest in sorted(set(chain.from_iterable(one.items() for one in files.values()))):
             copy = None if place is None else (place / name).resolve()
@@ -638,7 +642,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             elif sha256_file(copy) != digest:
                 self._broken(
                     "files",
-                    f"{name} has the hash {sha256_file(copy)[:12]}, recorded is {digest[:12]}",
+                    f"{name} has the hash {sha256_file(copy)[:12]}, but {digest[:12]} is recorded",
                 )
         if unseen:
             why = f"{', '.join(unseen)}: as stated; compare them with your copies (--agent-files)"
@@ -647,21 +651,21 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._say("files", "re-derived")
 
     def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
-        """Describe the run as it would start now and compare it with its manifest.
+        """Describe the run as if it started now and compare it with its manifest.
 
-        Facts about packages that are not installed are taken from the manifest.
+        Facts about packages that are not installed are copied from the manifest.
         """
         manifest = self._manifest
         try:
             episodes = expand(manifest.spec)
             if episodes != manifest.episodes:
-                self._broken("spec", "the episodes are not those that the spec means")
+                self._broken("spec", "the episodes do not match the spec")
                 return
             again = build_manifest(
                 manifest.spec, episodes, entries, manifest.versions, stated=manifest
             )
         except (TradeassayError, KeyError, AssertionError) as error:
-            self._broken("spec", f"the run cannot be described again: {error}")
+            self._broken("spec", f"the run's description cannot be recomputed: {error}")
             return
         for field, check in _FIELDS.items():
             then, now = (_plain(getattr(one, field)) for one in (manifest, again))
@@ -669,26 +673,29 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 self._differs(check, where, old, new)
 
     def _differs(self, check: str, where: str, old: object, new: object) -> None:
-        """Report one field that would be different now. Prices may have come from the runner's own
-        file."""
+        """Report one field that would be different now.
+
+        Prices may be from the runner's own file.
+        """
         leaf = where.rpartition(".")[2]
         if check == "benchmark" and (
             leaf in _WORDS or (leaf == "sha256" and where.startswith("benchmarks"))
         ):
             return
         if check == "agents" and leaf == "module" and all(is_ours(str(one)) for one in (old, new)):
-            return  # our own code may move to another file
+            return  # tradeassay's own code may move to a different file
         said = [f"agents.{name}." for name in self._others]
         said += [f"benchmarks.{name}.venue_sha256" for name in self._no_venue]
         if leaf == "package" or where.startswith(tuple(said)):
-            return  # of another version, which is said: code and rules are compared themselves
+            return  # a different version, which is reported: code and rules are compared separately
         then, now = (
             text if len(text := str(one)) <= 60 else f"{text[:57]}..." for one in (old, new)
         )
-        what = f"{where} is {then!r}, here it is {now!r}"
+        what = f"{where} is {then!r}, but here it is {now!r}"
         for name in self._registered:
             if where.startswith(head := f"benchmarks.{name}.config."):
-                # A benchmark under other rules is another one, whatever its id; it may be honest all the same.
+                # A benchmark with different rules is a different benchmark, whatever its id. It may
+                # still be honest.
                 other = f"{where.removeprefix(head)} is {then}, registered is {now}"
                 self._foreign.setdefault(name, []).append(other)
                 return
@@ -721,13 +728,13 @@ class _TradingVerifier(_Verifier[RunManifest]):
             )
             try:
                 if (synthetic_sha256(name) or recorded) != recorded:
-                    broken = f"the recorded world '{name}' is not the one that its seed gives"
+                    broken = f"the recorded world '{name}' differs from the world of its seed"
                 else:
                     snapshot = load_verified(name, Path(self._home) if self._home else None)
                     verify_snapshot(snapshot.folder, again=self._data_again)
                     if snapshot.sha256 != recorded:
-                        broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}"
-            except TradeassayError as error:  # of this machine, which is no contradiction
+                        broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, but {recorded[:12]} is recorded"
+            except TradeassayError as error:  # due to this machine: not a contradiction
                 why = f"'{name}' is not here (sha256 {recorded[:12]}): {error}"
                 self._say("data", "cannot be checked", why)
                 continue
@@ -763,7 +770,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         for key in tasks:
             if key in found:
                 self._take(CHECKED_DECODER.decode(found[key]))
-        # Every badge states the source of the answers. It must fit the agent.
+        # Every badge states the source of the answers. It must match the agent.
         run = Run(self._place.path, manifest)
         for episode in manifest.episodes:
             scripted = episode.model.startswith("scripted/")
@@ -772,20 +779,20 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 expected = ("scripted",)
             elif episode.by_model:
                 expected = ("replayed", "live")
-            # An outcome that cannot be read is reported elsewhere.
+            # An unreadable outcome is reported elsewhere.
             with contextlib.suppress(TradeassayError):
                 outcome = run.outcome(episode.key)
                 if (answers := "none" if outcome is None else outcome.answers) not in expected:
-                    what = f"its badge says that answers are '{answers}'; {' or '.join(expected)} fits its agent"
+                    what = f"its badge states '{answers}' answers, but its agent requires {' or '.join(expected)}"
                     self._violations.append(
                         Violation(check="badges", what=what, episode=episode.key)
                     )
 
     def _benchmark(self, episode: EpisodeSpec, venue: str | None = None) -> Benchmark:
-        """Return the registered benchmark as an episode plays it.
+        """Return the registered benchmark with an episode's window and conversation.
 
-        If the run has other rules, its own benchmark is returned, and the report says so. ``venue``
-        replaces a venue that is not here.
+        If the run has different rules, its own benchmark is returned, and the report states so.
+        ``venue`` replaces a venue that is not registered here.
         """
         registered = self._registered.get(episode.benchmark)
         if registered is None or episode.benchmark in self._foreign:
@@ -817,7 +824,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             for again in map(self._scored_as, _STAND_INS)
         ]
         for where, old, new in sorted(wrong[0] & wrong[1])[:1]:
-            raise ValueError(f"{where} is {old}, and follows as {new}")
+            raise ValueError(f"{where} is {old}, but recomputed it is {new}")
         raise NotReplayable("; ".join(dict.fromkeys(self._no_venue.values())))
 
     def _scored_as(self, venue: str | None) -> bytes:
@@ -829,8 +836,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
             {key: ENCODE(task) for key, task in tasks.items()}, "agents scored again"
         )
         if len(results) < len(tasks):
-            # Perhaps because of this machine, which is no contradiction.
-            raise NotReplayable("a process that scored died")
+            # Possibly because of this machine, which is not a contradiction.
+            raise NotReplayable("a scoring process died")
         parts = [SCORED_DECODER.decode(payload) for payload in results.values()]
         level = manifest.spec.bootstrap.level
         return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts, level=level))
@@ -852,7 +859,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
 class _ProgramsVerifier(_Verifier[CodeManifest]):
     """Verifies a run of programs.
 
-    ``again`` replays the episodes; None if programs are not to be examined. ``_closed`` is the
+    ``again`` replays the episodes. It is None if programs must not be examined. ``_closed`` is the
     reason why the benchmark cannot be opened. Then only the parts that need no program are checked.
     """
 
@@ -876,7 +883,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         foreign = [str(one) for one in code_departures(self._spec) if one.rule]
         if foreign:
             self._closed = (
-                f"these are not the rules of '{manifest.benchmark}': {'; '.join(foreign)}"
+                f"the rules differ from those of '{manifest.benchmark}': {'; '.join(foreign)}"
             )
             return
         try:
@@ -888,15 +895,15 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         before, manifest, spec = len(self._violations), self._manifest, self._spec
         if spec is not None:
             if sha256_of(spec) != manifest.work_sha256:
-                self._broken("spec", "the spec is not the one whose hash the manifest holds")
+                self._broken("spec", "the spec does not match its hash in the manifest")
             if manifest.asked != _plain(spec):
-                self._broken("spec", "the spec holds something that the benchmark does not know")
+                self._broken("spec", "the spec contains a field that the benchmark does not have")
             if spec.benchmark != manifest.benchmark:
                 self._broken(
                     "spec", f"the spec is of '{spec.benchmark}', not of '{manifest.benchmark}'"
                 )
         if not manifest.secret:
-            self._broken("spec", "there is no secret, from which its draws are derived")
+            self._broken("spec", "the secret of its draws is missing")
         if self._protocol is not None:
             self._compare_manifest(self._protocol)
         if len(self._violations) > before:
@@ -907,10 +914,10 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._say("rules", "re-derived")
 
     def _compare_manifest(self, protocol: CodeProtocol) -> None:
-        """Describe the run as it would start now and compare it with its manifest.
+        """Describe the run as if it started now and compare it with its manifest.
 
-        If the benchmark of another package has other rules here, it is another version. That is no
-        contradiction, and no program can be examined by it.
+        If the benchmark of another package has different rules here, it is a different version.
+        This is not a contradiction, and no program can be examined with it.
         """
         manifest, rules = self._manifest, list[str]()
         try:
@@ -923,26 +930,26 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                         f"programs were examined with {self._elsewhere[-1]}, here with {new[:12]}"
                     )
                 elif old != new:
-                    rules.append(f"{name} is {old[:12]}, here it is {new[:12]}")
+                    rules.append(f"{name} is {old[:12]}, but here it is {new[:12]}")
             if rules and not is_ours(type(protocol).__module__):
                 package = code_protocols.package(manifest.benchmark)
                 whose = f"'{manifest.benchmark}'{f' in {package}' if package else ''}"
-                self._closed = f"these are not the rules of {whose}: {'; '.join(rules)}"
+                self._closed = f"the rules differ from those of {whose}: {'; '.join(rules)}"
                 self._protocol = None
                 return
             if code_episodes(manifest.benchmark, protocol) != manifest.episodes:
-                self._broken("spec", "the episodes are not those that the spec means")
+                self._broken("spec", "the episodes do not match the spec")
             if protocol.notes != manifest.notes:
-                self._broken("spec", "the notes are not those that the spec means")
+                self._broken("spec", "the notes do not match the spec")
         except (TradeassayError, KeyError) as error:
-            self._broken("spec", f"the run cannot be described again: {error}")
+            self._broken("spec", f"the run's description cannot be recomputed: {error}")
             return
         kept, known = (
             _plain(one or {})
             for one in (manifest.models, priced_models(protocol, manifest.episodes))
         )
         for where, was, here in differences(kept, known, "models"):
-            what = f"{where} is {was!r}, here it is {here!r}"
+            what = f"{where} is {was!r}, but here it is {here!r}"
             if where.rpartition(".")[2] in _TABLED or not kept:
                 self._say("model tables", "cannot be checked", what)
             else:
@@ -955,7 +962,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _check_episodes(self) -> None:
         again: Mapping[str, Replayed | TradeassayError] = {}
-        why = self._closed or "programs were not to be examined again"
+        why = self._closed or "the examination of programs was turned off"
         if self._again is not None and self._protocol is not None:
             try:
                 again = self._again(self._protocol)
@@ -968,8 +975,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             dated = self._manifest.models or {}
             checked = check_program(self._place, episode, self._protocol, replayed, why, dated)
             if checked.violations and isinstance(replayed, Replayed):
-                # Programs may behave differently with other packages, or be too slow for a busy machine. The record
-                # is believed then, and the report says so. A record that contradicts itself is still wrong.
+                # Programs may behave differently with other packages, or be too slow for a busy
+                # machine. The record is then accepted, and the report states so. A record that
+                # contradicts itself is still wrong.
                 late = replayed.late or _by_the_clock(
                     self._place.events(episode.key).read_bytes(), replayed.events
                 )
@@ -977,7 +985,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 if self._elsewhere:
                     reasons.append(f"they were examined with {', '.join(self._elsewhere)}")
                 if late:
-                    reasons.append("one ran out of time, here or by the runner's word")
+                    reasons.append("one exceeded its time limit, here or as stated by the runner")
                 if reasons:
                     reason = f"their results differ here; {' and '.join(reasons)}"
                     checked = check_program(

@@ -1,9 +1,9 @@
-"""A seal: a run, or a plan, in one file, under a hash that can be printed in a paper or registered.
+"""Seal a run or a plan in one file, with a hash that can be printed in a paper or registered.
 
 The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path. Leaves and inner
-nodes are hashed with different first bytes, so that neither can stand for the other. A root that
-was published before a result was known proves that the sealed files were not changed since. It does
-not prove who made them, nor that they are true: that is the job of ``verify``.
+nodes are hashed with different first bytes, so that they cannot be confused. A root that was
+published before a result was known proves that the sealed files were not changed since. It does not
+prove their author or their truth. ``verify`` checks their truth.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_man
 SEAL = "seal.json"
 MOST_FILES = 200_000
 MOST_BYTES = 8 * 1024**3
-"""The largest size of an archive's content, in bytes. More is refused before it is unpacked."""
+"""The maximum size of an archive's content, in bytes. A larger one is refused before unpacking."""
 SMALL = 256 * 1024**2
 DENSEST = 200
-"""The highest ratio of compression. No record of more than a small size compresses better, only a
-bomb does."""
+"""The maximum ratio of compression. Larger records never compress better, only a bomb does."""
 _PATH = re.compile(
     r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*"
 )
@@ -69,7 +68,7 @@ def merkle_root(files: Mapping[str, str]) -> str:
     ]
     while len(level) > 1:
         pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
-        # An odd one out goes up as it is; it is never paired with itself.
+        # A node without a pair moves up unchanged. It is never paired with itself.
         level = [
             hashlib.sha256(b"\x01" + b"".join(pair)).digest() if len(pair) == 2 else pair[0]
             for pair in pairs
@@ -78,8 +77,10 @@ def merkle_root(files: Mapping[str, str]) -> str:
 
 
 def seal_run(folder: Path | str, file: Path | str) -> Sealed:
-    """Write a finished run into one file and return its root. Raises :class:`RunError` for an
-    unfinished run."""
+    """Write a finished run into one file and return its root.
+
+    Raises :class:`RunError` for an unfinished run.
+    """
     return write_seal(Path(file), "run", _content(Path(folder)))
 
 
@@ -106,12 +107,12 @@ def _content(path: Path) -> dict[str, bytes]:
 
 
 def run_root(folder: Path) -> str:
-    """Return the root that a seal of a finished run would have."""
+    """Return the root that the seal of a finished run would have."""
     return merkle_root({path: sha256_bytes(body) for path, body in _content(folder).items()})
 
 
 def _summaries(manifest: Manifest) -> dict[str, bytes]:
-    """Return the parts of a seal for people: the data's hashes and the environment."""
+    """Return the human-readable parts of a seal: the data's hashes and the environment."""
     data = (
         {name: one.sha256 for name, one in manifest.datasets.items()}
         if isinstance(manifest, RunManifest)
@@ -128,7 +129,7 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
     hashes = {path: sha256_bytes(body) for path, body in content.items()}
     for path in hashes:
         if not _PATH.fullmatch(path):
-            raise RunError(f"'{path}' cannot be sealed under that name", hint="rename it")
+            raise RunError(f"'{path}' is not a valid name in a seal", hint="rename it")
     head = SealHead(kind=kind, root=merkle_root(hashes), files=hashes)
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / "made.zip"
@@ -151,14 +152,14 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
 
 @contextmanager
 def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
-    """Check a seal and unpack it for the length of the block. Raises :class:`RunError` if it is
-    broken.
+    """Check a seal and unpack it for the duration of the block.
 
-    Every file is hashed, and the root computed from the hashes, before anything inside is read.
+    Every file is hashed, and the root is computed from the hashes, before anything inside is read.
+    Raises :class:`RunError` if the seal is broken.
     """
     if file.suffix.lower() == ".html":
         raise RunError(
-            f"{file} is a page, which proves nothing alone",
+            f"{file} is a page, which proves nothing by itself",
             hint="verify its run's folder, or its seal",
         )
     with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
@@ -173,7 +174,8 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
                     f"{file} is not a whole archive: {error}", hint="get it again"
                 ) from error
             raise RunError(
-                f"{file} cannot be unpacked: the disk is full", hint="set TMPDIR to another"
+                f"{file} cannot be unpacked: the disk is full",
+                hint="set TMPDIR to a different disk",
             ) from error
         except (
             zipfile.BadZipFile,
@@ -198,19 +200,19 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
                 path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path)
             )
             what = (
-                f"{wrong[0]} is not the file that was sealed"
+                f"{wrong[0]} differs from the sealed file"
                 if wrong
-                else "its root is not that of its files"
+                else "its root does not match its files"
             )
             raise RunError(
-                f"{file}: the seal is broken: {what}", hint="get it again from whoever sealed it"
+                f"{file}: the seal is broken: {what}", hint="request the file again from its author"
             )
         if head.kind == "run":
             for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
                 if hashes.get(name) != sha256_bytes(body):
                     raise RunError(
-                        f"{file}: {name} is not what the manifest says",
-                        hint="do not believe the seal",
+                        f"{file}: {name} does not match the manifest",
+                        hint="do not trust the seal",
                     )
                 (folder / name).unlink()
         (folder / SEAL).unlink()
@@ -218,21 +220,21 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
 
 
 def seal_beside(folder: Path, root: str) -> Path | None:
-    """Return the seal beside a run's folder. Raises :class:`RunError` for a seal of other files."""
+    """Return the seal next to a run's folder. Raises :class:`RunError` for a seal of other files."""
     file = folder.with_name(f"{folder.name}.seal")
     if not file.is_file():
         return None
     with open_seal(file) as (_, sealed):
         if (sealed.kind, sealed.root) != ("run", root):
-            what = f"{file.name} seals other files than those of {folder.name}"
+            what = f"{file.name} seals files that differ from {folder.name}"
             raise RunError(
-                what, hint="one of them was edited: restore the sealed run, or take the seal away"
+                what, hint="one of them was edited: restore the sealed run, or remove the seal"
             )
     return file
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
-    """Unpack an archive into a folder."""
+    """Unpack an archive into a folder, and return the hashes of its files by path."""
     entries = archive.infolist()
     packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
     if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
@@ -244,7 +246,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
         name = entry.filename
         if not _PATH.fullmatch(name) or ".." in name or name in hashes:
             raise RunError(
-                f"{file} holds '{name[:80]!a}', which no seal has", hint="do not unpack it"
+                f"{file} contains '{name[:80]!a}', which does not belong in a seal",
+                hint="do not unpack it",
             )
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +257,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
                 left -= len(chunk)
                 if left < 0:
                     raise RunError(
-                        f"{file}: '{name}' is larger than it says", hint="do not unpack it"
+                        f"{file}: '{name}' is larger than its header states",
+                        hint="do not unpack it",
                     )
                 digest.update(chunk)
                 sink.write(chunk)
