@@ -234,7 +234,7 @@ these(
         lambda run: beside(run, "second", "third"),
     ),
     a_page_of_the_only_run_of_two=(
-        "report.html counts 1 runs of its benchmark in the folder, there are 2",
+        "report.html counts 1 runs of its benchmark in the folder, but there are 2",
         lambda run: beside(run, "second"),
     ),
 )
@@ -328,7 +328,7 @@ these(
     ),
     a_reply_in_recording_and_dialogue=_both_replies,
     answers_that_nobody_asked_for=(
-        "1 recorded answers of .* were not asked for",
+        "1 recorded answers of .* have no question",
         recording(QWEN, _more_answers),
     ),
     failures_left_out=journal(QWEN, lambda lines: lines[9]["decision"].pop("failures")),

@@ -242,7 +242,7 @@ QUESTION = (
     % (b"0" * 64)
 )
 
-NOT_OURS = "does not call only tradeassay"
+NOT_OURS = "calls more than tradeassay"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
         (buys(from_the_last_close), "amount nan"),
         (buys(lambda seen: np.float64(0.1)), "np.float64(0.1) is no finite plain number"),
         (answers(lambda self, seen: STRANGE), "TSLA: no such symbol"),
-        (buys(lambda seen: seen.account.positions.clear() or 0.1), "changed what it observed"),
+        (buys(lambda seen: seen.account.positions.clear() or 0.1), "modified its observation"),
         (buys(lambda seen: 1.0 / next(COUNT)), "different answers to the same questions"),
         (buys(tomorrow), "if only the future after step"),
     ],

@@ -169,7 +169,7 @@ def test_the_check_refuses_parts_that_do_not_add_up_and_a_wrong_name(played, tak
     )
     days = msgspec.structs.replace(found.daily, common=(*found.daily.common[:-1], 1.0))
     for one_wrong in (wrong, msgspec.structs.replace(found, daily=days)):
-        with pytest.raises(LedgerError, match="miss the total"):
+        with pytest.raises(LedgerError, match="differ from the total"):
             check_identity(one_wrong)
     with pytest.raises(RunError, match="no episode"):
         attribute_episode(played, "nobody")

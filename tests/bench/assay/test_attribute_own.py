@@ -133,7 +133,7 @@ def test_between_rebalancings_an_account_holds_or_is_in_cash(tiny, tmp_path):
     weights = halves(tmp_path / "w.parquet", [*days(20, 21), *days(29, 30)])
     cash, held = tiny(weights, between="cash"), tiny(weights)  # few rows: days of rebalancing
     assert held == tiny(weights, between="hold")
-    assert any("held what it had" in note for note in held.notes)
+    assert any("kept its holdings" in note for note in held.notes)
     with pytest.raises(UserError, match="between='cash' or between='hold'"):
         tiny(halves(tmp_path / "most.parquet", [*days(20, 24), *days(25, 30)]))
     assert cash.daily.gross[1:9] == pytest.approx([0.0] * 8)

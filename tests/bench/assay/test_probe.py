@@ -223,7 +223,7 @@ def test_chance_by_hand():
     assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
     bare = random_baseline([PROBE], np.arange(20), 0, 1)
     assert bare["sector"].reason == "the data has no sectors"
-    assert bare["board"].reason == "the data has one board only"
+    assert bare["board"].reason == "the data has only one board"
 
 
 @settings(max_examples=15, deadline=None)

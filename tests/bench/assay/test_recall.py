@@ -607,7 +607,7 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, served):
     ("logprobs", "why"),
     [
         (None, "HTTP 404"),
-        (scoring(lambda prompt, k, word: -1.0 if k % 2 else None), "leaves tokens out"),
+        (scoring(lambda prompt, k, word: -1.0 if k % 2 else None), "omits tokens"),
         (
             lambda prompt: {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}},
             "its own output",

@@ -86,7 +86,7 @@ def test_an_account_by_hand(tmp_path):
     fees = [-1 / 2000, -1 / WORTH[0], 0.0, -0.5 / WORTH[2], -0.5 / WORTH[3]]
     assert taken.daily.trading_parts["fees"] == pytest.approx(fees, abs=1e-15)
     assert any(
-        "1 name was sold beyond what the log had bought (BBB)" in note for note in taken.notes
+        "1 name was sold beyond the holdings in the log (BBB)" in note for note in taken.notes
     )
     assert trades.names in (1, 2)
     frame = pl.read_csv(tmp_path / "log.csv")
@@ -120,7 +120,7 @@ def test_the_log_s_own_prices(tmp_path):
     made = assay(OwnAccount(returns=str(path), cash_at_start=2000.0), QUICK).agents[0]
     assert made.total.value == pytest.approx(WORTH[-1] / 2000 - 1)  # all is sold in the end
     assert made.method == "returns"
-    assert any("last traded" in note for note in made.notes)
+    assert any("last trade price" in note for note in made.notes)
 
 
 @pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "ashare-qlib", "crypto"])

@@ -61,7 +61,7 @@ def at_two_prices(rows):
     ("edit", "doubt"),
     [
         (cheaper, "range"),
-        (larger, "11 of 11 fills are of more than 'synthetic/us:7' says was traded that day"),
+        (larger, "11 of 11 fills exceed the day's volume in 'synthetic/us:7'"),
         (unbought, "short"),
         (at_two_prices, "1 fills share an id with a different fill"),
     ],

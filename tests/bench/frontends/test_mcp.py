@@ -235,7 +235,7 @@ def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
     tell(["agents"])
     for name, said in (
         ("file", "is a file"),
-        ("notes", "is not empty and does not hold a run"),
+        ("notes", "is not empty and does not contain a run"),
         ("broken", "is damaged"),
         ("begun", "begun.mcp contains the answers of a different episode"),
         ("theirs", "contains a different run"),

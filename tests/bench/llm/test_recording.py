@@ -150,7 +150,7 @@ async def test_failures_are_replayed_but_asked_again_on_resume(tmp_path):
         ({"tools": TOOLS[:2]}, "the tools differ: there are 2, recorded were 3"),
         (
             {"tools": (TOOLS[1], TOOLS[0], TOOLS[2])},
-            "'screen_candidates' stands where 'portfolio_state' was",
+            "'screen_candidates' replaces 'portfolio_state'",
         ),
         (
             {"tools": (msgspec.structs.replace(TOOLS[0], description="?"), *TOOLS[1:])},
@@ -198,7 +198,7 @@ async def test_calls_that_differ_are_told_apart(tmp_path):
     where = r"message 2 .assistant. differs: in the arguments of t, at character 6"
     with pytest.raises(RecordingMismatch, match=where):
         await replay(tmp_path, (conversation('{"a": 2}'), place()))
-    with pytest.raises(RecordingMismatch, match="ids of its calls"):
+    with pytest.raises(RecordingMismatch, match="ids or the positions of its calls"):
         await replay(tmp_path, (conversation('{"a": 1}', "2"), place()))
 
 

@@ -226,7 +226,7 @@ class TestGoogle:
             ("rejected", False, None, "400: API key not valid."),
             ("context", False, None, long),
             ("unreachable", True, None, "503: The model is overloaded."),
-            ("unreachable", True, None, "502: a web page came instead of an answer: Bad gateway"),
+            ("unreachable", True, None, "502: the answer is a web page: Bad gateway"),
             (
                 "unreadable",
                 False,

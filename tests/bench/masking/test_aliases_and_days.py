@@ -183,4 +183,4 @@ def test_a_bound_is_read_from_its_measurement():
     )
     assert f"at most {most:.1f} times chance" in mask_bound(hardened)
     assert "was not measured" in mask_bound("blinded+rebase_prices")
-    assert "one of names and days" in mask_bound("stock-blind")
+    assert "hides only names or only days" in mask_bound("stock-blind")

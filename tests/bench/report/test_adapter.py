@@ -123,7 +123,7 @@ def test_two_runs_side_by_side(recorded, home, tmp_path, capsys):
     print_comparison(compare(recorded, other, home=home))
     out = capsys.readouterr().out
     assert "the same, session by session" in out
-    assert "can they be told apart?" in out
+    assert "significantly different?" in out
     assert "an episode failed" in out or "no usable answer" in out
 
 

@@ -99,7 +99,7 @@ def test_fates_of_orders():
     assert fates.of(0, 1) == ("refused", "refused: limit up (no seller)")
     assert fates.of(0, 2) == ("partly", "sold 50 at 10, costs 1.50; of 80 asked for (no volume)")
     assert fates.of(0, 3) == ("waiting", "waiting at the end")
-    assert fates.of(0, 4) == ("waiting", "ran out before its price was reached")
+    assert fates.of(0, 4) == ("waiting", "expired before its price was reached")
     assert fates.of(0, 5)[0] == "filled"
     assert fates.of(0, 6) == ("nothing", "no trade")
 

@@ -59,7 +59,7 @@ def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page):
     )
     # What does not apply is not there.
     assert "Loss under the mask" not in rule and "Dollars" not in rule and "Calibration" not in rule
-    assert "nearly everything on offer" not in text_of(page)
+    assert "nearly all available names" not in text_of(page)
 
 
 def test_the_waterfall_ends_at_the_return():

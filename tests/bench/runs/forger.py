@@ -40,7 +40,7 @@ NOT_COVERED = {
     r"manifest\.json benchmarks\.[^.]*\.sha256": "the forger computes it again",
     r"outcome\.json traceback": "it names files and lines of the runner's machine",
     r"outcome\.json (model\.)?answers": "whether replies were live or replayed is stated by the runner",
-    r"(models/.*|dialogue)\.jsonl \d+\.reply\..*": "what a model replied is a claim of the runner",
+    r"(models/.*|dialogue)\.jsonl \d+\.reply\..*": "the replies of a model are a claim of the runner",
 }
 """Fields that a forger can change without being contradicted, and why; none of them moves a score by itself."""
 _PAIRS = (

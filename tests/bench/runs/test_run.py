@@ -66,7 +66,7 @@ def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
 
 def test_a_folder_with_something_else_in_it_is_refused(home, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(RunError, match="is not empty and does not hold a run"):
+    with pytest.raises(RunError, match="is not empty and does not contain a run"):
         run(world.tiny_spec(), tmp_path, executor="inline", home=home)
     with pytest.raises(RunError, match="is a file"):
         run(world.tiny_spec(), tmp_path / "thesis.txt", executor="inline", home=home)
@@ -239,7 +239,7 @@ def test_a_costly_agent_is_reminded_not_asked_again(play, home, tmp_path):
 
 
 def test_reading_what_is_not_there(finished, tmp_path):
-    with pytest.raises(RunError, match="does not hold a run"):
+    with pytest.raises(RunError, match="does not contain a run"):
         Run.load(tmp_path)
     with pytest.raises(RunError, match="did you mean"):
         finished.episode("tiny-us-v1__tiny-us__equal-weight__s1")

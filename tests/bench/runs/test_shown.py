@@ -180,7 +180,7 @@ def test_a_model_is_named_by_its_recorded_calls(home, tmp_path):
                 asked = msgspec.structs.replace(line.asked, model="openai/gpt-5")
                 lines[at] = msgspec.structs.replace(line, asked=asked, elsewhere=True)
         tape.write_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
-    assert any("asked at another server" in name for name in load_run(place).names.values())
+    assert any("queried at another server" in name for name in load_run(place).names.values())
 
 
 def test_a_title_is_that_of_the_registry(small, runs, home):

@@ -150,7 +150,7 @@ def test_a_named_baseline_is_not_added_again():
             "'CASH' is given twice",
         ),
         ({"agents": (AgentSpec(name="cash", label="a b"),)}, "agent label 'a b'"),
-        ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not run"),
+        ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not in the run"),
         ({"datasets": {"tiny-us-v1": ()}}, "nothing is given"),
     ],
 )

@@ -98,7 +98,7 @@ def test_a_run_records_whether_files_were_open(home, tmp_path):
     by = next(episode.agent for episode in one.episodes if episode.label == "Mine")
     assert by.params["files"] == "closed" and not files_open(by.name, by.params)
     judged = assay(one, VerdictConfig(portfolios=0, draws=100), agents=["Mine"]).agents[0]
-    assert any("files and network were shut" in note for note in judged.notes)
+    assert any("no access to files or network" in note for note in judged.notes)
     assert not any("files were open" in limit for limit in judged.verdict.limits)
     # Without the record, as in a run from elsewhere, they were open.
     assert files_open("file", {"path": "mine.py", "name": "Mine"})

@@ -516,7 +516,7 @@ def test_what_is_no_run_is_called_what_it_is(place, given):
     (place / "alone" / "report.html").write_text("<!doctype html>")
     (place / "theirs.seal").write_bytes(b"PK")
     for line, said in {
-        "verify alone": "alone does not hold a run: manifest.json is missing",
+        "verify alone": "alone does not contain a run: manifest.json is missing",
         "verify alone/report.html": "is a page, which proves nothing by itself",
         "report theirs.seal": "theirs.seal is a sealed run",
         "assay theirs.seal": "theirs.seal is a sealed run",

@@ -227,7 +227,7 @@ def test_a_folder_that_is_no_such_run(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(RunError):
         CodeRun.load(tmp_path)
-    with pytest.raises(RunError, match="does not hold a run"):
+    with pytest.raises(RunError, match="does not contain a run"):
         CodeRun.load(tmp_path / "nowhere")
 
 

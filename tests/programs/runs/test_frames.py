@@ -138,7 +138,7 @@ def test_days_carry_what_the_account_made_of_them(tmp_path, home):
     assert first.reward == pytest.approx(marks[until] / marks[session] - 1.0)
     assert len(known) < len(every), "the last day has no next one"
     assert {one.reason for one in every if one.reward is None} == {
-        "nothing is recorded about this answer"
+        "the record has no reward for this answer"
     }
 
 

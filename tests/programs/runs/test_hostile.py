@@ -121,7 +121,7 @@ def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
 def test_intervals_that_were_made_easy_are_named(honest, home):
     found = verify(honest.folder, home=home, workers=1)
     assert any(
-        note.startswith("the runner chose how intervals are computed: draws 50")
+        note.startswith("the runner changed the computation of intervals: draws 50")
         for note in found.notes
     )
     path = [1.01**day * (1 + 0.001 * (day % 3)) for day in range(60)]

@@ -456,7 +456,7 @@ RETURNS = "date,return\n" + "".join(
         "compare small returns.csv": "returns.csv is a file, not a recorded run",
         "report returns.csv": "returns.csv is a file, not a recorded run",
         "power gone.csv": "no file gone.csv",
-        "power folder": "folder does not hold a run",
+        "power folder": "folder does not contain a run",
         "assay returns.csv --benchmark small": "'small' is a recorded run, not a benchmark",
         "assay returns.csv --benchmark runs/small": "'runs/small' is a recorded run, not a benchmark",
         "assay returns.csv --benchmark folder": "'folder' is a folder, not a benchmark",

@@ -44,7 +44,7 @@ def test_a_window_after_the_cutoff_needs_models_with_one():
         "ktdfin --judge scripted/code-judge": "ktdfin has no --judge",
         "quantcode --symbols A": "quantcode has no --symbol",
         "ama -m scripted/sensible --data season.toml": "names its own entries",
-        "ktdfin --recordings recorded/nobody": "there is no recording",
+        "ktdfin --recordings recorded/nobody": "no recording is named",
         "quantcode --recordings recorded/smollm2 --replay -m openai/gpt-5": "has no recording here",
         "ktdfin --data folder": "no column for date and close",
         "ktdfin --data ./folder": "tradeassay data import folder --name NAME",
@@ -187,7 +187,7 @@ def test_recordings_and_a_script_fill_a_papers_page(paper, reproduced):
     assert "qwen2.5-coder-1.5b" in names and "smollm2" in names and "scripted" in names
     assert "comparable: no" in html
     if paper == "ama":  # as the seasons were recorded; other models play by the rules of the first
-        closed = "positions were closed after the warm-up, which the paper keeps"
+        closed = "positions were closed after the warm-up, but the paper keeps them"
         assert f"{closed}: march-qwen2.5-coder-1.5b, march-smollm2, paper-models<" in html
     checked = getattr(paper_values, f"check_{paper}")(told) | paper_values.check_beside(told)
     # What is not made again is words and settings, and what the grid's test makes again.

@@ -70,7 +70,8 @@ def find_run(name: str, out: Path) -> Path:
         raise UserError(f"no file {name}", hint="check the path")
     if Path(name).is_dir():
         raise UserError(
-            f"{name} does not hold a run: manifest.json is missing", hint="give the folder of a run"
+            f"{name} does not contain a run: manifest.json is missing",
+            hint="give the folder of a run",
         )
     names = sorted(path.parent.name for path in out.glob("*/manifest.json"))
     hint = f"there are no runs in {out}; start one with: tradeassay demo"

@@ -111,7 +111,7 @@ def brought_assay(run: Run) -> Assay | None:
     try:
         recorded = msgspec.json.decode(path.read_bytes(), type=RecordedAssay)
     except UNDECODABLE as error:
-        hint = f"tradeassay assay {run.folder} makes it again"
+        hint = f"tradeassay assay {run.folder} recomputes it"
         raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
     return recorded.assay if recorded.scores_sha256 == _scores_hash(run) else None
 
@@ -176,7 +176,7 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             then, now = msgspec.json.decode(content), msgspec.json.decode(canonical_json(again))
             changes = differences(then, now, absent=msgspec.UNSET, near=True)
             result.changed = next(
-                (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), ""
+                (f"{where} is {old!r:.60}, but here {new!r:.60}" for where, old, new in changes), ""
             )
             result.leaks_stated = any(facts.leaks is not None for facts in outside.values())
             result.tries_missing = "" if result.changed else _tries_missing(run, kept.assay)
@@ -184,8 +184,7 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config)
         )
         result.notes += [
-            f"the assay was asked for with {name} {new} instead of {old}"
-            for name, old, new in chosen
+            f"the assay was made with {name} {new} instead of {old}" for name, old, new in chosen
         ]
         result.notes += [result.tries_missing] if result.tries_missing else []
         if kept.scores_sha256 != _scores_hash(run):

@@ -219,16 +219,16 @@ def _notes(inputs: MarketInputs) -> tuple[str, ...]:
     few, none = int((model.fitted == MARKET).sum()), int((model.fitted == NONE).sum())
     if few:
         notes.append(
-            f"on {few} of {days} days there are too few names for the factors: no style part there"
+            f"on {few} of {days} days there are too few names for the factors, so there is no style part"
         )
     if none:
         notes.append(
-            f"on {none} of {days} days there are no names to compare: all that was held is uncovered"
+            f"on {none} of {days} days there are no names to compare, so all holdings are uncovered"
         )
     if screen.dropped:
         names = ", ".join(screen.dropped)
         notes.append(
-            f"{names}: told by the other factors (VIF above {screen.limit:g}), the split is not reliable"
+            f"{names}: explained by the other factors (VIF above {screen.limit:g}), so the split is not reliable"
         )
     if screen.sessions == 0:
         notes.append("the factors could not be screened on sessions before the window")
@@ -356,7 +356,7 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> Acc
             if symbol not in place:
                 raise RunError(
                     f"'{symbol}' is held but not in the data",
-                    hint="use the data the run was played on",
+                    hint="use the data of the run",
                 )
             held[place[symbol]] = one.quantity * one.mark * one.multiplier / value
     return AccountDays(
@@ -520,7 +520,7 @@ def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOL
             ]
     worst = max(errors, default=0.0)
     if not worst <= tolerance:
-        raise LedgerError(f"{what.source}: the parts miss the total by {worst:.3g}")
+        raise LedgerError(f"{what.source}: the parts differ from the total by up to {worst:.3g}")
     return worst
 
 
@@ -540,7 +540,7 @@ def _episode(
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols)
     notes = (
-        () if days.ruined is None else (f"the account was worth nothing or less on {days.ruined}",)
+        () if days.ruined is None else (f"the account's value was zero or less on {days.ruined}",)
     )
     account = Account(
         source=episode.key,

@@ -129,7 +129,7 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if parse_day(later.first) <= parse_day(earlier.last):
                 raise UserError(
                     f"the {other} window {later} starts before the {one} window {earlier} ends",
-                    hint="let the windows follow each other",
+                    hint="choose consecutive windows",
                 )
         if self.horizon < 1 or self.purge < 0:
             hint = "horizon >= 1, purge >= 0"

@@ -145,7 +145,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         fitted = fit_returns(inputs.model, earned, lags=late)
         note = f"holdings are unknown: constant exposures explain {fitted.explained:.0%} of the variance"
         if late:
-            note += f"; the returns come up to {late} sessions late, which is allowed for"
+            note += f"; the returns lag by up to {late} sessions, which is allowed for"
         nothing = np.zeros(inputs.model.returns.shape)
         account = Account(
             title, nothing, earned, year, bootstrap, notes=(note, *notes), doubts=doubts
@@ -153,9 +153,9 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         return as_record(inputs, account, fitted.daily)
     gaps = []
     if len(table.dates) < len(inputs.sessions):
-        rest = "was in cash" if own.between == "cash" else "held what it had"
+        rest = "was in cash" if own.between == "cash" else "kept its holdings"
         few = f"{len(table.dates)} of {len(inputs.sessions)} sessions"
-        gaps.append(f"weights are given on {few}: on the others the account {rest}")
+        gaps.append(f"weights are given on {few}; on the remaining sessions the account {rest}")
     if earned is None:
         gaps.append("the account's own returns are not given: there is no trading part")
     account = Account(
@@ -294,8 +294,8 @@ A fill further away must be the price of a different instrument.
 """
 _OUTSIDE = 0.005
 OWN_PRICES = (
-    "no prices were given: between its trades a holding counts at the price at which it last traded, so that the "
-    "returns come late and hang on when it traded; --dataset or --prices gives what it was worth"
+    "no prices are given: between trades a holding is valued at its last trade price, so returns are "
+    "recorded late and depend on the trading times; use --dataset or --prices to give its market values"
 )
 
 
@@ -339,11 +339,11 @@ def attribute_trades(
     inputs, year = market_of(query, (records[0].session, records[-1].session))
     days = account_days(records, inputs.symbols)
     if days.ruined is not None:
-        notes.append(f"the account was worth nothing or less on {days.ruined}")
+        notes.append(f"the account's value was zero or less on {days.ruined}")
     count, held = len(days.sessions), len(Ledger.replay(records).held())
     if held and own.until is None:
         notes.append(
-            f"judged up to the last trade, with {held} names still held; --until DAY goes on from there"
+            f"the period ends with the last trade, with {held} names still held; use --until DAY to extend it"
         )
     account = Account(
         log.name, days.weights, days.returns, year, bootstrap, parts=days.costs, notes=tuple(notes)
@@ -374,7 +374,7 @@ def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
     for ledger, record in Ledger.steps(_booked_alone(log, cash)):
         returns[record.session], before = ledger.nav() / before - 1.0, ledger.nav()
         if before <= 0.0:
-            notes.append(f"the account was worth nothing or less on {record.session}")
+            notes.append(f"the account's value was zero or less on {record.session}")
             break
     days = np.array([*returns], dtype="datetime64[D]")
     years = max(1.0, float((days[-1] - days[0]).astype(int))) / 365.25
@@ -430,15 +430,15 @@ def _cash(
     if short:
         names = f"{len(short)} name{'s were' if len(short) > 1 else ' was'}"
         notes.append(
-            f"{names} sold beyond what the log had bought ({', '.join([*short][:3])}): that counts as a "
-            "short sale; purchases before the log begins are not in it"
+            f"{names} sold beyond the holdings in the log ({', '.join([*short][:3])}): this counts as a "
+            "short sale; purchases before the log begins are not included"
         )
     if own.cash_at_start is not None:
         return own.cash_at_start
     found = math.ceil(needed * 100.0) / 100.0
     notes.append(
-        f"it began with {found:,.2f}: the least that pays for every day's trades (a short sale needs as much as "
-        "it brings in), so that returns are as large as can be; --cash-at-start says otherwise"
+        f"the initial cash is {found:,.2f}, the smallest amount that pays for every day's trades (a short sale needs "
+        "as much as its proceeds), so returns are as large as possible; use --cash-at-start to change it"
     )
     return found
 
@@ -560,14 +560,14 @@ def _booked(
         )
     if large:
         notes.append(
-            f"{large} of {len(log.fills)} fills are of more than '{snapshot.name}' says was traded that day"
+            f"{large} of {len(log.fills)} fills exceed the day's volume in '{snapshot.name}'"
         )
     if log.decisions:
         notes.append(
-            "a decision is carried out at the open after its day, with all that there is, without costs"
+            "a decision is executed at the open after its day, with the whole account, without costs"
         )
     if idle:
-        notes.append(f"{idle} decisions could not be carried out: there was no price")
+        notes.append(f"{idle} decisions could not be executed, because there was no price")
 
 
 def _event(order: str, fill: Fill) -> Filled:

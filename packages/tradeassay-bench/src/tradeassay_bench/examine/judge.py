@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import AgentScores, AgentSpec, Run
 
 PAPER = "the run follows the paper's convention; the account's own returns are judged"
-FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
+FILES_SHUT = "its program had no access to files or network while it ran, enforced by the kernel: it saw only the view"
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """The masks in order of preference for the contrast, from the mask that hides most."""
 

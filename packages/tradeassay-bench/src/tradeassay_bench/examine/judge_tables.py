@@ -119,6 +119,6 @@ def _judged(
             findings, daily["total"], attribution.daily.sessions, attribution.year, config
         )
     if own.returns is None:
-        unseen = not_scored("weights alone do not say what trading cost")
+        unseen = not_scored("weights alone do not determine trading costs")
         findings = msgspec.structs.replace(findings, parts={**findings.parts, "trading": unseen})
     return judge(findings, config)

@@ -158,7 +158,7 @@ def _panels(
     series = run.series(row.episodes[0])
     if series.index is None:
         raise UserError(
-            f"'{row.benchmark}' has no index to tag", hint="choose a benchmark that names one"
+            f"'{row.benchmark}' has no index to tag", hint="choose a benchmark with an index"
         )
     spans = tag_regimes(series.index, rules)
     index = series.index[1:] / series.index[:-1] - 1.0

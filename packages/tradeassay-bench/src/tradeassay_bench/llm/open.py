@@ -71,7 +71,7 @@ async def open_model(
     parsed = parse_name(name)
     if replay:
         if recording is None:
-            hint = "give recordings= with a folder or a run that has them"
+            hint = "give recordings= with a folder or a run with recorded answers"
             raise UserError(f"{name} cannot be replayed without recorded answers", hint=hint)
         yield ReplayingModel(name, params, recording)
         return
@@ -147,7 +147,9 @@ def check_model(name: str, access: Access | None = None) -> None:
 
             opened = open_provider(name, ModelParams(), None, base_url=access.base_url)
             if isinstance(opened, KeylessProvider):
-                raise UserError(f"{name}: {opened.reason}", hint="set it, or choose another model")
+                raise UserError(
+                    f"{name}: {opened.reason}", hint="set it, or choose a different model"
+                )
 
 
 def read_env_file() -> None:

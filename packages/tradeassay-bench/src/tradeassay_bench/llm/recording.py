@@ -506,7 +506,7 @@ def _difference(question: RecordedQuestion, request: AskModel, recorded: Recorde
             message = request.messages[number]
             label = f"message {number} ({message.role})"
             if not recorded.texts:
-                return f"{label} is another text: {_excerpt(message.text, 0)}"
+                return f"{label} has a different text: {_excerpt(message.text, 0)}"
             detail = _message_difference(message, recorded.messages[number])
             return f"{label} differs: {detail}"
     new, old = len(question.messages), len(before.messages)
@@ -519,7 +519,7 @@ def _difference(question: RecordedQuestion, request: AskModel, recorded: Recorde
     if question.tools != before.tools:
         for offered, then in zip(request.tools, recorded.tools, strict=False):
             if offered.name != then.name:
-                return f"the tools differ: '{offered.name}' stands where '{then.name}' was"
+                return f"the tools differ: '{offered.name}' replaces '{then.name}'"
             if offered != then:
                 part = "description" if offered.description != then.description else "schema"
                 return f"the tools differ: the {part} of '{offered.name}' changed"
@@ -553,7 +553,7 @@ def _message_difference(new: Message, old: Message) -> str:
             position = f"{prefix}at character {at}{',' if prefix else ''} it has"
             return f"{position} {_excerpt(new_text, at)}, recorded was {_excerpt(old_text, at)}"
     if new.calls != old.calls:
-        return "the ids of its calls differ, or where they were found"
+        return "the ids or the positions of its calls differ"
     return f"it answers call {new.call_id!r}, recorded was {old.call_id!r}"
 
 

@@ -111,10 +111,10 @@ def mask_bound(arm: str) -> str:
     ``perf/mask_bounds.py`` makes the measurements.
     """
     if arm.split("+")[0] != "blinded":
-        return "hides one of names and days, and the other tells much of it"
+        return "hides only names or only days, and the visible one reveals much of the hidden one"
     bounds = [bound for bound in _measured() if bound["arm"] == arm]
     if not bounds:
-        return "what can be known in spite of it was not measured for this hardening"
+        return "identification was not measured for this hardening"
     without_archive = [
         bound["times_chance"]
         for bound in bounds

@@ -204,9 +204,7 @@ def _returns_by_asset(seasons: Sequence[SeasonExport], played: Sequence[_Played]
     closed = [season.id for season in seasons if season.position_closed]
     note = ""
     if closed:
-        note = (
-            f"positions were closed after the warm-up, which the paper keeps: {', '.join(closed)}"
-        )
+        note = f"positions were closed after the warm-up, but the paper keeps them: {', '.join(closed)}"
     return Table(
         title="Cumulative return by asset",
         columns=("agent, model", *assets),

@@ -197,7 +197,7 @@ class Attributed:
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
         self._by_folder: dict[str, dict[str, AgentAttribution]] = {}
-        self.reason = "attribution was not asked for"
+        self.reason = "attribution was not requested"
 
     def of(self, line: Line) -> AgentAttribution | None:
         """Return an agent's attribution. If there is none, ``reason`` states why."""

@@ -429,11 +429,13 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
             rows.append(row(name, cells))
         who = "factor models" if trained else "rules"
         columns = ("", f"{who} ({counts[0]})", f"language models ({counts[1]})", "difference")
-        note = "portfolio-weighted z-scores, mean over invested days, then over those who held something"
+        note = (
+            "portfolio-weighted z-scores, mean over invested days, then over agents with holdings"
+        )
         if idle:
             note += f"; not counted, without a holding or a result: {', '.join(idle)}"
         if not trained:
-            note += "; no factor model was trained on this data, so rules stand in (tradeassay baselines)"
+            note += "; no factor model was trained on this data, so rules are used instead (tradeassay baselines)"
         tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
@@ -536,10 +538,10 @@ def _rationales(groups: Sequence[Group]) -> Filled:
             )
             for (name, mode), by in boxes.items()
         ),
-        note="with the session and the name as they really were, which the mask hid from the model",
+        note="with the true session and name, which the mask hid from the model",
     )
     counts = table(
-        "What reasons speak of",
+        "Topics of reasons",
         ("", "orders with a reason", "name a company", "name a day", "name a factor"),
         rows,
         note="shares of orders; a name is a company's name or brand, not the id the order is given by. What a "
@@ -585,7 +587,7 @@ def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
         f"{report.rows[0].probes} probes of {report.dataset}",
         ("", *(METRICS[m] for m in metrics)),
         rows,
-        note="shares of the probes that were answered; match knows the price archive, which no attacker of the "
+        note="shares of the probes with an answer; match knows the price archive, which no attacker of the "
         "paper had",
     )
     reasons = ["our data is not the paper's"]

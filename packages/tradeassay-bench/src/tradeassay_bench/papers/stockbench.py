@@ -375,5 +375,5 @@ def _regimes(groups: Sequence[Group]) -> Filled:
         f"{what}, {name}"
         for name, what in product(names, ("return", "drawdown", "composite", "rank"))
     )
-    note = "means over seeds; composite and rank among those who played the window"
+    note = "means over seeds; composite and rank among the agents of the window"
     return Filled(tables=(table("Regimes", ("", *columns), rows, note=note),))

@@ -80,7 +80,7 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if not (self.cash > 0 and math.isfinite(self.cash)):
             raise UserError(
                 f"an episode cannot start with {self.cash} in cash",
-                hint="give it a positive amount",
+                hint="give a positive amount",
             )
         if self.decide == "close" and self.fill == "open":
             raise UserError(
@@ -160,7 +160,7 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     members = first.symbols if name.of == ALL else first.members(name.of)
     choice = _choose(first, members, frozenset(first.delisted_now()))
     if len(choice.symbols) < name.size:
-        words = f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start"
+        words = f"'{text}' requires {name.size} names, but only {len(choice.symbols)} could be bought at the start"
         raise UserError(words, hint="use a smaller number of names, or a different data set")
     amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
     closes = first.bars("close", RANKING_SESSIONS, adjust="none")
@@ -264,8 +264,8 @@ class Market:
         # money
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
-                f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
-                hint="choose another universe (universe='all'), or import the data with a membership table",
+                f"'{self.snapshot.name}' has no names to buy: '{self.config.universe}' has no dated members there",
+                hint="choose a different universe (universe='all'), or import the data with a membership table",
             )
         if self.config.index is not None:
             view.index_levels(self.config.index, 1)

@@ -52,7 +52,7 @@ _BAR_FIELDS = (
 )
 _TASK_FIELDS = (
     ("id", "sc:Text", "the task's id"),
-    ("text", "sc:Text", "what a program is asked to do"),
+    ("text", "sc:Text", "the task of a program"),
     ("terms", "sc:Text", "market, bars, cash, commission, sizing"),
 )
 
@@ -152,7 +152,9 @@ def write_cards(folder: Path, name: str | None = None) -> list[Path]:
                 dataset=benchmark.dataset,
                 kind="synthetic, made from a seed" if synthetic else "real",
                 window=f"{benchmark.market.first} to {benchmark.market.last}",
-                licence="generated; free to use" if synthetic else "that of the data's vendor",
+                licence="generated; free to use"
+                if synthetic
+                else "the licence of the data's vendor",
                 sha256=None if info is None or info.problem else info.sha256,
                 biases=() if info is None else info.biases,
                 get=f"tradeassay run {benchmark.id}"

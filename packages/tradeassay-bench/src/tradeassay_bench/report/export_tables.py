@@ -310,7 +310,7 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
         excess += [(drawn, gap)] if agent.versus is not None else []
     days = f" from {setting.sessions[0]} to {setting.sessions[-1]}" if setting.sessions else ""
     where = f"{setting.benchmark} on {setting.dataset}, {len(setting.sessions)} sessions{days}."
-    notes = [f"Brackets hold {data.level:.0%} intervals. {where}"]
+    notes = [f"Brackets contain {data.level:.0%} intervals. {where}"]
     if setting.contest is not None:
         size = f"{setting.contest.level:.0%} for the whole table, {setting.contest.sessions:,} sessions"
         notes.append(f"Agents of one tier cannot be told apart from its best one ({size}).")

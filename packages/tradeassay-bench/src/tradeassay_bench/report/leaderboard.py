@@ -241,7 +241,9 @@ def print_comparison(comparison: RunComparison) -> None:
                 values.append(first if first == second else f"{first} -> {second}")
             rows.append((pair.agent, *values, _paired(pair)))
         title = f"{benchmark}: {comparison.first} -> {comparison.second}"
-        parts.append(StackedTable(("agent", *titles, "can they be told apart?"), rows, title=title))
+        parts.append(
+            StackedTable(("agent", *titles, "significantly different?"), rows, title=title)
+        )
     if not comparison.pairs:
         parts.append(Text("The two runs have no agent on the same benchmark in common."))
     parts += [_reliable(comparison.reliability)] if comparison.reliability is not None else []

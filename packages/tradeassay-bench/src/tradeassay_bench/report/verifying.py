@@ -153,7 +153,7 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     )
     if not wrong and counted_now and counted_then < counted_now:
         notes.append(
-            f"report.html counts {counted_then} runs of its benchmark in the folder, there are {counted_now}"
+            f"report.html counts {counted_then} runs of its benchmark in the folder, but there are {counted_now}"
         )
     if outcome == "re-derived":
         notes += _misleading(page, run.folder)
@@ -331,7 +331,7 @@ def read_paper(folder: Path) -> PaperRecord:
         record = msgspec.json.decode((folder / PAPER).read_bytes(), type=PaperRecord)
     except (FileNotFoundError, *UNDECODABLE) as error:
         raise RunError(
-            f"{folder / PAPER} cannot be read: {error}", hint="reproduce the paper again"
+            f"{folder / PAPER} cannot be read: {error}", hint="repeat tradeassay reproduce"
         ) from None
     if any(Path(name).name != name for name in record.runs):
         raise RunError(

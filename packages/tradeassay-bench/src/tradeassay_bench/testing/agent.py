@@ -408,7 +408,7 @@ class _Trial:
             )
             decision = self.ask(agent, AskDecision(seen))
             if looked is not None and fingerprint(seen, config.index) != looked:
-                self.fail(f"changed what it observed on {seen.session}")
+                self.fail(f"modified its observation on {seen.session}")
             decisions.append(ENCODER.encode(decision))
             seen = market.step(decision).observation
         return decisions

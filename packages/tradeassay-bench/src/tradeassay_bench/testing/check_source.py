@@ -45,7 +45,7 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
         raise CheckFailed(f"source '{name}': {config.__name__} is not frozen")
     summary = getattr(kind, "summary", None)
     if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
-        raise CheckFailed(f"source '{name}' needs a summary of one line, it has {summary!r}")
+        raise CheckFailed(f"source '{name}' needs a summary of one line, but has {summary!r}")
     extra = getattr(kind, "extra", "absent")
     if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
         raise CheckFailed(f"source '{name}' must state its extra (None for none), it has {extra!r}")
@@ -106,7 +106,7 @@ def _check_facts(name: str, panel: Panel) -> None:
         if not getattr(facts, label).strip():
             raise CheckFailed(f"source '{name}' leaves facts.{label} empty")
     if not panel.name.strip():
-        raise CheckFailed(f"source '{name}' gives its panel no name")
+        raise CheckFailed(f"source '{name}' returns a panel without a name")
     if any(not bias.strip() or "\n" in bias for bias in facts.biases):
         raise CheckFailed(
             f"source '{name}': every bias must be one plain sentence, found {facts.biases!r}"
@@ -132,4 +132,6 @@ def _check_storage(name: str, panel: Panel) -> None:
                     f"source '{name}': session {bars.session} reads back differently from {folder}"
                 )
         if len(snapshot.at(last, "close").news(-(2**62))) > manifest.shapes.news:
-            raise CheckFailed(f"source '{name}': more news come back than went in")
+            raise CheckFailed(
+                f"source '{name}': the stored panel has more news than the source returned"
+            )

@@ -205,8 +205,8 @@ def luck_of_returns(
     held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
     if held < 0.8 * stated.names:  # portfolios with fewer names are no valid comparison
         raise UserError(
-            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "
-            f"to {held:.0f}",
+            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios hold "
+            f"{held:.0f}",
             hint="give fewer names, or a benchmark with a larger universe",
         )
     nav = growth(np.array([returns[day] for day in days])) * market.cash
@@ -251,5 +251,5 @@ def _all_alike(paths: Floats, year: int) -> str | None:
     apart = horizon.grown(Measure(value=float(high - low))).value or 0.0
     return (
         f"random portfolios with the same trades hardly differ ({apart:.1%} {horizon.words} between "
-        "the worst and the best twentieth): nearly everything on offer is held"
+        "the worst and the best twentieth): nearly all available names are held"
     )

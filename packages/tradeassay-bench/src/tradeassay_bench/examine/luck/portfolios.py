@@ -73,7 +73,7 @@ def random_portfolios(
         raise UserError(f"{n} random portfolios are too few for a distribution", hint=hint)
     sessions = len(market.sessions)
     if schedule.gross.size != sessions:
-        hint = "give both the same window"
+        hint = "use the same window for both"
         raise UserError(
             f"a schedule of {schedule.gross.size} sessions for a market of {sessions}", hint=hint
         )
@@ -173,7 +173,7 @@ def place_among(
     """
     nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
     if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
-        hint = "give all of them the same sessions"
+        hint = "use the same sessions for all paths"
         raise UserError(f"a path of {nav.shape} among paths of {random_nav.shape}", hint=hint)
     own_steps, random_steps = _steps(nav[None], by), _steps(random_nav, by)
     n, count = nav.size - 1, random_nav.shape[0]

@@ -232,7 +232,7 @@ async def _ask(model: str, chosen: Sequence[Sentence], asker: Asker) -> list[Wei
         made = list(await asyncio.gather(*(_weighed(opened, one) for one in chosen)))
     asked = [one.min_k for one in made if one.kind != HEADLINE]
     if (partial := asked.count(None)) > len(asked) // 2:
-        raise ModelError(f"the server leaves tokens out in {partial} of {len(asked)} questions")
+        raise ModelError(f"the server omits tokens in {partial} of {len(asked)} questions")
     return made
 
 
@@ -242,7 +242,7 @@ async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogpro
         reply = await model.ask(logprob_request(text), place)
         if reply.error_kind == "over_budget":
             raise CapReached(
-                f"log-probabilities were not asked for: {reply.error}",
+                f"log-probabilities were not queried: {reply.error}",
                 hint="give a larger cap on dollars",
             )
         return logprobs_of(reply)

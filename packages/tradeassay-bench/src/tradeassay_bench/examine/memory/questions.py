@@ -215,7 +215,8 @@ def draw_questions(
                 break
     if not real:
         raise UserError(
-            "no close is known on the days asked for", hint="choose other days or another data set"
+            "no close is known on the days asked for",
+            hint="choose different days or a different data set",
         )
     return _asked(_with_invented(real, rng, set(truth.symbols))[:facts], config)
 

@@ -195,7 +195,7 @@ def recall_audit(
         model = episodes_of(run, model)[0].model  # an agent's name may differ from its model's
     audit = _prepare(model, dataset, run, config, home, asker.access.prices)
     questions = audit.questions
-    say(f"{audit.plan.sentence}; it is asked without any price")
+    say(f"{audit.plan.sentence}; the questions contain no price")
     if audit.plan.left_out:
         say(audit.plan.left_out)
     if answer is not None:
@@ -272,7 +272,7 @@ class _Audit:
             notes.append("the names are invented: a model that knows them was shown this data")
         if self.cutoff is None:
             why = f"the cutoff of {self.model} is not known"
-            notes.append(f"{why}: nothing is said by distance to it; give --cutoff DATE")
+            notes.append(f"{why}, so there are no results by distance to it; give --cutoff DATE")
         about = {
             name: getattr(self, name)
             for name in ("config", "model", "dataset", "run", "cutoff", "plan")
@@ -338,7 +338,7 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
             ", ".join(dict.fromkeys(one.label for one in run.episodes if one.by_model))
             or "no model"
         )
-        raise UserError(f"{model} did not play in {run.folder}", hint=f"it has {known}")
+        raise UserError(f"{model} has no episode in {run.folder}", hint=f"it has {known}")
     return found
 
 
@@ -361,7 +361,7 @@ def _pairs_of_run(
     if not held.any():
         raise UserError(
             f"{model} held nothing in {run.folder}",
-            hint="ask about a data set instead: dataset=NAME",
+            hint="audit a data set instead: dataset=NAME",
         )
     step = HORIZONS[config.horizon]
     starts = range(max(0, min(rows) - 1), max(rows), config.every or step)

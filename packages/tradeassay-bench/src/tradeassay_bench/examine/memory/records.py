@@ -83,7 +83,7 @@ def check_about(run: Run, record: MemoryRecord) -> None:
     if not any(is_about(run, one, record) for one in episodes_of(run, record.model)):
         about = record.dataset if isinstance(record, RecallReport) else record.run
         raise UserError(
-            f"{record.model} was asked about {about}, which is not what {run.folder} traded",
+            f"{record.model} has a record about {about}, which {run.folder} did not trade",
             hint="ask about this run: tradeassay memory recall --run RUN",
         )
 
@@ -115,12 +115,10 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
     if isinstance(record, RecallReport):
         claim, plain = "recall", msgspec.to_builtins(RecallConfig())
     if record.run not in (None, run.spec.name):
-        why = f"it is about another run, {record.run}"
+        why = f"the record is about a different run, {record.run}"
         return ClaimOutcome(claim=claim, outcome="cannot be checked", why=why), []
     chosen = differences(plain, msgspec.to_builtins(record.config))
-    notes = [
-        f"{claim} was asked for with {name} {new} instead of {old}" for name, old, new in chosen
-    ]
+    notes = [f"{claim} was made with {name} {new} instead of {old}" for name, old, new in chosen]
     try:
         played = episodes_of(run, record.model)
         asked = all(not one.by_model or can_be_asked([one.model]) for one in played)
@@ -132,7 +130,7 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
         then, now = (msgspec.json.decode(canonical_json(one)) for one in (record, again))
         changes = differences(then, now, near=True)
         changed = next(
-            (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in changes), ""
+            (f"{where} is {old!r:.60}, but here {new!r:.60}" for where, old, new in changes), ""
         )
     except TradeassayError as error:
         changed, asked = f"the record cannot be recomputed: {error}", False

@@ -91,7 +91,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             for name in given:
                 refuse_unknown(name, known, f"no {what} '{name}'")
         if not self.variants:
-            hint = "choose another mask, or hardenings=('plain',)"
+            hint = "choose a different mask, or hardenings=('plain',)"
             raise UserError("a bright market cannot be hardened", hint=hint)
 
     @property
@@ -262,7 +262,7 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
         strata += [(window, board, universe) for board in boards]
     if not strata:
         raise UserError(
-            "no stock can be bought in any window", hint="choose another data set or window"
+            "no stock can be bought in any window", hint="choose a different data set or window"
         )
     probes: list[Probe] = []
     seen: set[tuple[int, str]] = set()

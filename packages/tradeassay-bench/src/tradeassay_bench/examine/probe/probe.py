@@ -140,7 +140,7 @@ def probe_mask(
                 )
                 for probe, one, right in zip(probes, told, found, strict=True)
             ]
-    notes = [f"match: {PROGRAMS['match']}; its archive holds every series that is shown"]
+    notes = [f"match: {PROGRAMS['match']}; its archive contains every displayed series"]
     if snapshot.facts.kind == "synthetic":
         notes.append(
             "the data is synthetic: a model cannot have seen it, and its hits are chance or leaks"
@@ -319,7 +319,7 @@ def random_baseline(
     for name, count in (("sector", sectors), ("board", boards)):
         if count < 2:
             chance[name] = not_scored(
-                f"the data has one {name} only" if count else f"the data has no {name}s"
+                f"the data has only one {name}" if count else f"the data has no {name}s"
             )
     return chance
 

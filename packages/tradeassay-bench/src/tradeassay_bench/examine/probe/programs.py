@@ -188,7 +188,7 @@ def read_guess(text: str) -> AttackerAnswer:
                 and datetime.date(int(written[1]), int(written[2]), int(written[3])).isoformat()
             )
         if day is None:
-            wrong.append("date must be a day written YYYY-MM-DD")
+            wrong.append("date must be a day in the form YYYY-MM-DD")
     sector, board = (
         word.strip() if isinstance(word, str) else ""
         for word in (body.get("sector"), body.get("board"))

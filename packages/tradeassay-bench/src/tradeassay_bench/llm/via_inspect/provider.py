@@ -440,7 +440,7 @@ def open_provider(
         if "defined in the environment" in reason:
             return KeylessProvider(name, reason)
         raise UserError(
-            f"{name} cannot be opened: {reason}", hint="install what it names"
+            f"{name} cannot be opened: {reason}", hint="install the package in the message"
         ) from error
     except (ValueError, ImportError) as error:
         hint = "see the providers in Inspect's handbook"

@@ -85,7 +85,7 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     libraries = [str(frame.f_globals.get("__name__", "")).split(".")[0] for frame in frames]
     if tokenizer := next((library for library in libraries if library in _TOKENIZERS), None):
         # The answer may have arrived already. Only counting its tokens on this machine failed.
-        message = f"the tokenizer of {tokenizer} cannot be fetched, and the provider counted nothing: {text}"
+        message = f"the tokenizer of {tokenizer} cannot be fetched, and the provider reported no tokens: {text}"
         return ProviderFault(kind="unreachable", message=message, billed=True)
     if status is not None:
         return _by_status(status, text, chain, clock)
@@ -255,7 +255,7 @@ def _page(chain: list[BaseException]) -> str | None:
         except RuntimeError:  # a stream that was not read
             continue
         if isinstance(text, str) and text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
-            return f"a web page came instead of an answer: {' '.join(_TAG.sub(' ', text).split())[:200]}"
+            return f"the answer is a web page: {' '.join(_TAG.sub(' ', text).split())[:200]}"
     return None
 
 

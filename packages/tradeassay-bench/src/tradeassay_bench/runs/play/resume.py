@@ -234,5 +234,5 @@ def refuse_other_content(place: RunFolder) -> None:
     # Recorded answers alone are not a run: they may have been placed there for a replay.
     names = (entry.name for entry in place.path.iterdir() if entry.name != place.models.name)
     if strangers := sorted(name for name in names if not name.startswith(".")):
-        what = f"{place.path} is not empty and does not hold a run ({strangers[0]} ...)"
+        what = f"{place.path} is not empty and does not contain a run ({strangers[0]} ...)"
         raise RunError(what, hint="choose a different folder or name")

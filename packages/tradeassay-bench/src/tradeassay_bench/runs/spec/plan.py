@@ -169,10 +169,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 for row in self.agents
                 if row.note
             ),
-            *(
-                (f"{setting}, what it can show", seen.sentence)
-                for setting, seen in self.power_summary.items()
-            ),
+            *((f"{setting}, power", seen.sentence) for setting, seen in self.power_summary.items()),
         ]
 
 

@@ -317,7 +317,7 @@ def find_recording(name: str, *benchmarks: str) -> Path:
                 names |= dict.fromkeys((info.name.partition("/")[0], info.name))
             near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
             raise UserError(
-                f"there is no recording '{name}'", hint=near if recordings else GET_RECORDINGS
+                f"no recording is named '{name}'", hint=near if recordings else GET_RECORDINGS
             )
         chosen = [(info.name, Path(info.path), info.label) for info in matching]
     if benchmarks:
@@ -641,7 +641,7 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         path = folder / name
         faults += [f"{path.name}: {fault}" for fault in (*answer_faults(path), *_unlikely(path))]
     if not is_our_command(label.command):
-        faults.append("the command in its label, to record it again, does not call only tradeassay")
+        faults.append("the command in its label calls more than tradeassay")
     stated = {name: getattr(label, name) for name in counts}
     contradicted = [name for name in stated if stated[name] != counts[name]]
     return faults + [

@@ -466,7 +466,7 @@ def read_manifest(path: Path) -> Manifest:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise RunError(
-            f"{path.parent} does not hold a run: manifest.json is missing",
+            f"{path.parent} does not contain a run: manifest.json is missing",
             hint="give the folder of a run",
         ) from None
     try:
@@ -517,7 +517,7 @@ def agent_record(name: str) -> AgentRecord:
 def _difference(then: Manifest, now: Manifest) -> str:
     """Return the first difference between the specs of two manifests, as text."""
     if type(then) is not type(now):
-        return "it is of another kind"
+        return "its kind differs"
     before, after, facts = then.asked, now.asked, then.facts
     for name in dict.fromkeys(("benchmark", *after, *before)):
         if before.get(name) == after.get(name):

@@ -375,7 +375,7 @@ _KINDS = {
     "factor-model": "trained factor model",
 }
 NEVER_ASKED = "no recorded call"
-ELSEWHERE = "asked at another server"
+ELSEWHERE = "queried at another server"
 
 
 def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:

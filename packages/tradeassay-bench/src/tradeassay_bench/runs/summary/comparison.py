@@ -96,7 +96,7 @@ def compare(
         return _compare_programs(one, other, names)
     if not (isinstance(one, Run) and isinstance(other, Run)):
         raise RunError(
-            f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
+            f"{one.name} and {other.name} are runs of different kinds: one trades, and the other writes programs",
             hint="compare two runs of one kind",
         )
     # Rows of the same benchmark and agent are paired: first rows on the same data set, then the

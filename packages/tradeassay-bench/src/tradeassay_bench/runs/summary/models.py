@@ -372,13 +372,13 @@ class Fates:
             done = f"{'bought' if quantity > 0 else 'sold'} {abs(quantity):,.10g} at {price:,.6g}"
             parts.append(done + (f", costs {costs:,.2f}" if costs else ""))
         parts += [
-            f"of {one.asked:,.10g} asked for ({one.reason.replace('_', ' ')})" for one in trimmed
+            f"of {one.asked:,.10g} ordered ({one.reason.replace('_', ' ')})" for one in trimmed
         ]
         for one in refused:
             why = one.reason.replace("_", " ") + (f" ({one.detail})" if one.detail else "")
             parts.append(f"{'rest ' if fills else ''}refused: {why}")
         if any(isinstance(event, Expired) for event in events):
-            parts.append("ran out before its price was reached")
+            parts.append("expired before its price was reached")
         elif not fills and any(isinstance(event, Rested) for event in events):
             parts.append("waiting at the end")
         if fills:

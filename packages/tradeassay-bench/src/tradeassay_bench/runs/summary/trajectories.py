@@ -19,7 +19,7 @@ from tradeassay_bench.play.dialogue_log import whole_messages
 from tradeassay_bench.runs.store.run import CodeRun, Run
 
 TrainingForm = Literal["sft", "dpo", "rl"]
-_UNKNOWN = AnswerReward(value=None, reason="nothing is recorded about this answer")
+_UNKNOWN = AnswerReward(value=None, reason="the record has no reward for this answer")
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):

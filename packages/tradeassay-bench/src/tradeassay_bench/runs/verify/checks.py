@@ -172,7 +172,7 @@ def check_episode(task: CheckTask) -> Checked:
         again = replay_conversation(play, outcome) if episode.by_model else replay_rule(play)
         differences_found = list(comes_out_again(evidence, again))
         if differences_found and task.other_code:
-            raise NotReplayable(f"they differ with {task.other_code}, which is here")
+            raise NotReplayable(f"they differ with {task.other_code}, which is installed here")
         broken = checked.contradict(differences_found)
         if again.unasked:
             checked.notes.append(
@@ -284,7 +284,7 @@ def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[F
     if not close_text(then.decode(), now.decode()):
         changed = differences(msgspec.json.decode(then), msgspec.json.decode(now), near=True)
         words = (
-            f"{where} is {str(was)[:80]!r}, now {str(is_now)[:80]!r}"
+            f"{where} is {str(was)[:80]!r}, but now {str(is_now)[:80]!r}"
             for where, was, is_now in changed
         )
         yield (
@@ -301,7 +301,7 @@ def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Fou
     if (status == "failed") is (error is None):
         yield None, "outcome", f"the episode is {status}, but its error is {error!r:.60}"
     if status == "done" and all(record.decision.status == "failed" for record in evidence.records):
-        yield None, "outcome", "no decision was usable, but the episode counts as done"
+        yield None, "outcome", "no decision was usable, but the episode is recorded as done"
     done = 0
     try:  # The account is computed from the events alone. The first violated identity ends it.
         for _ in Ledger.steps(evidence.records):
@@ -322,7 +322,7 @@ def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[F
         yield None, "dialogue", error.message
         return
     if not _same_spending(spent, claimed):
-        yield None, "dialogue", f"the conversations took {spent.words()}, not {claimed.words()}"
+        yield None, "dialogue", f"the conversations cost {spent.words()}, not {claimed.words()}"
 
 
 def _same_spending(one: Spending, other: Spending) -> bool:

@@ -143,7 +143,8 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             work = (sha256_of(spec), record.episodes) if named else _work_of(spec)
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
             raise RunError(
-                f"{file} does not contain a plan: {error}", hint="tradeassay seal --plan makes one"
+                f"{file} does not contain a plan: {error}",
+                hint="make one with: tradeassay seal --plan",
             ) from error
     if work != (record.work_sha256, record.episodes) or canonical_json(record) != content:
         raise RunError(f"{file}: the plan contradicts itself", hint="do not trust it")

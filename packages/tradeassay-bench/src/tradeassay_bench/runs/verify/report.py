@@ -96,7 +96,7 @@ T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
 """Files of a run's folder that are not part of its record, because anybody can rewrite them."""
 RUNNERS_CLAIM = (
-    "what a model replied is a claim of the runner, unless the run was sealed before the result was known or a "
+    "the replies of a model are a claim of the runner, unless the run was sealed before the result was known or a "
     "witness recorded it"
 )
 NOT_ASSAYED = "assay.json was not recomputed"
@@ -564,7 +564,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
             words = ", ".join(f"{name} {new} instead of {old}" for name, old, new in chosen)
-            self._notes.append(f"the runner chose how intervals are computed: {words}")
+            self._notes.append(f"the runner changed the computation of intervals: {words}")
         for name, others in self._foreign.items():
             whose = (
                 f"'{name}' in {package}" if (package := benchmarks.package(name)) else f"'{name}'"

@@ -61,7 +61,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 def merkle_root(files: Mapping[str, str]) -> str:
     """Return the root over files, given as path -> SHA-256 of the content."""
     if not files:
-        raise RunError("there is nothing to seal", hint="give the folder of a run")
+        raise RunError("the folder has no files to seal", hint="give the folder of a run")
     level = [
         hashlib.sha256(b"\x00" + canonical_json([path, digest])).digest()
         for path, digest in sorted(files.items())
