@@ -225,7 +225,7 @@ class DayMap:
             return f"day_{day - _ANCHOR:+d}"
         return self.label(day) if self._days[0] - 31 <= day <= self._days[-1] + 400 else None
 
-    # -- days ----------------------------------------------------------------------------------------------------
+    # -- days --------------------------------------------------------------------------------------
 
     def index(self, day: int) -> int:
         """Return the session count of a day (given in days since 1970-01-01)."""

@@ -112,7 +112,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-# -- spellings ---------------------------------------------------------------------------------------------------
+# -- spellings -------------------------------------------------------------------------------------
 
 WORD = re.compile(r"[A-Za-z0-9À-ɏ]+")
 """The pattern of a token: letters and digits.
@@ -300,7 +300,7 @@ def chinese_terms(instruments: Sequence[Instrument]) -> Iterator[tuple[str, str]
                 yield spelling, item.symbol
 
 
-# -- the search --------------------------------------------------------------------------------------------------
+# -- the search ------------------------------------------------------------------------------------
 
 _SHORTEST_JOINED = 8
 """The minimum number of letters for a search of a name without its blanks."""

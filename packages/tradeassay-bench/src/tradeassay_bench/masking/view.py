@@ -220,7 +220,7 @@ class MaskedView:
             for action in self._ask(lambda: self._view.actions(self._real(since)))
         )
 
-    # -- the mask ------------------------------------------------------------------------------------------------
+    # -- the mask ----------------------------------------------------------------------------------
 
     def _mark(self, text: str) -> str:
         return hashlib.sha256(self._salt + text.encode()).hexdigest()[:10]

@@ -390,7 +390,7 @@ def _window(
     return msgspec.structs.replace(benchmark, market=market), len(rows) == len(every)
 
 
-# -- every agent of a run -----------------------------------------------------------------------------------------
+# -- every agent of a run --------------------------------------------------------------------------
 
 
 def leak_tests(

@@ -123,7 +123,7 @@ def present_channels(panel: Panel, cut: Cut) -> dict[Channel, str | None]:
     }
 
 
-# -- the channels ------------------------------------------------------------------------------------------------
+# -- the channels ----------------------------------------------------------------------------------
 
 
 def _bars(work: _Work) -> dict[str, Any]:

@@ -495,7 +495,7 @@ def usual_amounts(amount: Floats) -> Floats:
     return found
 
 
-# -- the calendar ------------------------------------------------------------------------------------------------
+# -- the calendar ----------------------------------------------------------------------------------
 
 _QUARTER = re.compile(
     r"\b(?:Q([1-4])|([1-4])Q|(first|second|third|fourth)[ -]quarter)\b", re.IGNORECASE
@@ -560,7 +560,7 @@ def shapes(payload: ProbePayload) -> tuple[Floats, Floats] | None:
     return np.mean(volumes, axis=0), np.mean(swings, axis=0)
 
 
-# -- over-masking ------------------------------------------------------------------------------------------------
+# -- over-masking ----------------------------------------------------------------------------------
 
 _ALIAS = r"(asset_\d{4,6})"
 IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -583,7 +583,7 @@ IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 """Places of ordinary prose in which only one word is possible, with the word."""
 
 
-# -- reading a payload -------------------------------------------------------------------------------------------
+# -- reading a payload -----------------------------------------------------------------------------
 
 
 def _observation(payload: ProbePayload) -> Json:

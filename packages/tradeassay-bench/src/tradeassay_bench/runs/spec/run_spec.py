@@ -304,7 +304,7 @@ def _some_and_once(
             raise UserError(f"{what}: '{value}' is given twice", hint=hint)
         seen.add(folded)
     if not seen:
-        raise UserError(f"{what}: no value is given", hint="give at least one")
+        raise UserError(f"{what}: nothing is given", hint="give at least one")
 
 
 def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
@@ -418,5 +418,5 @@ def _readable(error: msgspec.ValidationError, where: str) -> UserError:
         return UserError(
             f"{where}: '{inside}{missing[1]}' is missing", hint=f"add {missing[1]} = ..."
         )
-    wrong = f"{where}: '{place}' is invalid" if place else f"{where} is wrong"
+    wrong = f"{where}: '{place}' is wrong" if place else f"{where} is wrong"
     return UserError(wrong, hint=what[:1].lower() + what[1:])
