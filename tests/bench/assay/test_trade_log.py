@@ -112,7 +112,7 @@ def test_cash_at_start_is_the_least_that_pays(tmp_path):
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")))
     for rows, cash in ((LOG, "1,021.00"), ((LOG[0], LOG[3]), "195.50")):
         taken, _ = attributed(own, read_trades(write(tmp_path / "log.csv", *rows)))
-        assert any(f"it began with {cash}" in note for note in taken.notes)
+        assert any(f"the initial cash is {cash}" in note for note in taken.notes)
 
 
 def test_the_log_s_own_prices(tmp_path):

@@ -60,7 +60,7 @@ def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
     before = world.same_bytes(folder)
     with pytest.raises(RunError, match="contains a different run: its seeds differ") as caught:
         run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
-    assert "another name" in str(caught.value.hint)
+    assert "a different name" in str(caught.value.hint)
     assert world.same_bytes(folder) == before
 
 

@@ -300,7 +300,7 @@ def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_pat
     made = run(spec, tmp_path / "r", home=tmp_path, executor="inline")
     honest = run(spec, tmp_path / "h", home=tmp_path / "other", executor="inline")
     found = verify(made.folder, home=tmp_path, workers=1)
-    assert found.exit_code == 1 and "is not the one that its seed gives" in str(found.violations[0])
+    assert found.exit_code == 1 and "differs from the world of its seed" in str(found.violations[0])
     found = verify(
         honest.folder, home=tmp_path, workers=1
     )  # the store of whoever verifies accuses nobody

@@ -234,10 +234,10 @@ def test_one_cap_binds_a_run_and_what_its_model_remembers(bill, own_prices, give
     given(line)
     asked, cap = bill.requests, bill.usd + 0.0005
     said = given(f"{line} --with recall --max-usd {cap}", 2).err
-    assert "a larger --max-usd" in said and "was not asked" in said
+    assert "a larger --max-usd" in said and "was not queried" in said
     assert bill.requests == asked, "the run itself has spent nearly all of the cap"
     said = given("memory counterfactual runs/x --share 1 --max-usd 0.001 --recordings kept", 2).err
-    assert "was not asked" in said and bill.requests == asked
+    assert "was not queried" in said and bill.requests == asked
 
 
 @pytest.mark.parametrize(
