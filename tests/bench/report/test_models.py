@@ -97,7 +97,7 @@ def test_fates_of_orders():
     fates = Fates(records)
     assert fates.of(0, 0) == ("filled", "bought 200 at 15, costs 3.00")
     assert fates.of(0, 1) == ("refused", "refused: limit up (no seller)")
-    assert fates.of(0, 2) == ("partly", "sold 50 at 10, costs 1.50; of 80 asked for (no volume)")
+    assert fates.of(0, 2) == ("partly", "sold 50 at 10, costs 1.50; of 80 ordered (no volume)")
     assert fates.of(0, 3) == ("waiting", "waiting at the end")
     assert fates.of(0, 4) == ("waiting", "expired before its price was reached")
     assert fates.of(0, 5)[0] == "filled"
