@@ -115,7 +115,7 @@ def test_without_an_open_a_market_order_goes_on_waiting(decide):
 
 def test_an_id_cannot_be_used_twice():
     tape = play(f"{FLAT} | a BUY 10 A limit 9 gtc | rest a A +10")
-    with pytest.raises(ExchangeError, match="taken by a waiting order"):
+    with pytest.raises(ExchangeError, match="belongs to a resting order"):
         tape.session(
             "2024-01-03", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 9 gtc", "b BUY 1 A limit 8 gtc"]
         )

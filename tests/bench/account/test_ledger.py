@@ -138,7 +138,7 @@ def test_events_without_money_change_nothing():
         (Deposited(5.0), "one deposit"),
         (Filled("i", "A", 10.0, 10.0, 10.0, 0.0, 0.0, -99.0), "expected"),
         (Filled("i", "A", 10.0, 10.0, 10.0, 1.0, 0.0, -100.0), "expected"),
-        (Filled("i", "A", 10.0, nan, 10.0, 0.0, 0.0, -100.0), "no sum of money"),
+        (Filled("i", "A", 10.0, nan, 10.0, 0.0, 0.0, -100.0), "not a finite amount"),
         (Filled("i", "A", 0.0, 10.0, 10.0, 0.0, 0.0, 0.0), "no quantity"),
         (trade("A", 1_000.0, 10.0), "cash account would fall"),
         (trade("B", -1.0, 10.0), "0.0 sellable"),
@@ -152,7 +152,7 @@ def test_events_without_money_change_nothing():
         (SplitApplied("A", 0.0, 20.0, 0.0), "ratio"),
         (Delisted("A", 9.0, 10.0, 90.0), "quantity"),
         (Delisted("A", 10.0, 10.0, 90.0), "cash"),
-        (BorrowCharged("A", 1.0), "pay the account"),
+        (BorrowCharged("A", 1.0), "credit the account"),
         (InterestCharged(-1e6), "cash account would fall"),
         (InterestCharged(nan), "would become nan"),
         (MarginCalled(1.0, 2.0), "cash account cannot"),
@@ -171,7 +171,7 @@ def test_the_multiplier_of_a_position_must_not_change():
     bought = Filled("i", "A", 2.0, 10.0, 10.0, 0.0, 0.0, -100.0, multiplier=5.0)
     ledger = after(bought)
     assert ledger.nav() == 1_000.0
-    refuses(ledger, trade("A", 1.0, 10.0), "another multiplier")
+    refuses(ledger, trade("A", 1.0, 10.0), "multiplier of the fill")
 
 
 def test_the_margin_identity():

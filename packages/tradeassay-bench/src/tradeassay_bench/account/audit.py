@@ -1,9 +1,9 @@
-"""An independent audit of a journal that shares no code with exchange, policies and ledger.
+"""Audit a journal independently of the exchange, the policies and the ledger.
 
-The audit follows a journal's events and the bars and reports broken rules. It repeats every rule in
-code of its own, because it could not check code that it shares. It reads a venue's numbers and
-calls almost none of its methods. The code is written to be read, not to be fast. ``verify`` checks
-recorded runs with it, and the tests check the exchange.
+The audit follows a journal's events and the market data, and reports broken rules. It implements
+every rule again, because shared code would share its errors. It reads a venue's numbers and calls
+almost none of its methods. The code is written for readability, not speed. ``verify`` checks
+recorded runs with it. The tests check the exchange with it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from tradeassay_bench.account.venue import Era, Venue
 
 Found = tuple[str, str]
-"""A broken rule and a sentence about how it is broken."""
+"""The name of a broken rule, and a sentence that describes the error."""
 _BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
 
 
 class AuditFinding(msgspec.Struct, frozen=True):
-    """A broken rule: ``check`` is its name, ``what`` says in one line how it is broken."""
+    """A broken rule. ``check`` names the rule, and ``what`` describes the error in one line."""
 
     check: str
     what: str
@@ -53,11 +53,11 @@ class AuditFinding(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class AuditDay:
-    """The data of one session and the rules under which it is played.
+    """The market data and the rules of one session.
 
-    ``members`` holds the symbols that may be bought (None = all). ``max_weight`` and
-    ``max_positions`` are the episode's own limits, in addition to the venue's. ``decided_at`` is
-    the instant of the decision.
+    ``members`` contains the symbols that may be bought (None = all). ``max_weight`` and
+    ``max_positions`` are the episode's limits, in addition to the venue's. ``decided_at`` is the
+    time of the decision.
     """
 
     venue: Venue
@@ -80,7 +80,9 @@ class AuditDay:
 
     @cached_property
     def marks(self) -> dict[str, float]:
-        """The prices at which holdings are valued. Symbols without a price today are left out."""
+        """Return the prices at which holdings are valued. Symbols without a price today are left
+        out.
+        """
         rows = zip(self.bars.symbols, self.numbers(self.mark), self.numbers("trading"), strict=True)
         return {symbol: price for symbol, price, trading in rows if trading and is_price(price)}
 
@@ -94,7 +96,7 @@ class AuditDay:
         return self.numbers(which)[self.columns[symbol]]
 
     def numbers(self, which: str) -> list[float]:
-        """Return a field of the bars as plain numbers."""
+        """Return one field of the bars as a list of floats."""
         numbers = self._numbers.get(which)
         if numbers is None:
             numbers = getattr(self.bars, which).tolist()
@@ -109,10 +111,10 @@ def _columns(symbols: tuple[str, ...]) -> dict[str, int]:
 
 @dataclass
 class _Books:
-    """Cash, shares and marks, changed only by the journal's own events.
+    """Cash, shares and marks, updated only from the events of the journal.
 
-    ``moved`` is the sum of all money that went in or out, the scale for rounding errors.
-    ``waiting`` maps the ids of resting orders to their symbols.
+    ``moved`` is the sum of all cash flows, in and out. Tolerances for rounding errors scale with
+    it. ``waiting`` maps the ids of resting orders to their symbols.
     """
 
     cash: float
@@ -158,9 +160,9 @@ class _Books:
 
 
 class Auditor:
-    """Follows one account, session by session.
+    """Checks one account, session by session.
 
-    ``cash`` is the starting balance if the journal has no deposit.
+    ``cash`` is the starting balance of a journal that has no deposit.
     """
 
     def __init__(self, cash: float = 0.0) -> None:
@@ -174,17 +176,17 @@ class Auditor:
             yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
         if record.session != day.bars.session:
             yield AuditFinding(
-                "sessions", f"it is {record.session}, the data says {day.bars.session}"
+                "sessions", f"session {record.session} is recorded, the data has {day.bars.session}"
             )
         if record.decided_at != day.decided_at:
-            yield AuditFinding("sessions", "it was not decided at the moment the benchmark says")
+            yield AuditFinding("sessions", "the time of the decision differs from the benchmark's")
         deposits = [event.cash for event in record.opening if isinstance(event, Deposited)]
         if deposits != ([deposit] if place == 0 else []):
-            yield AuditFinding(
-                "cash", "the deposit is not the one the benchmark gives at its start"
-            )
+            yield AuditFinding("cash", "the deposit differs from the benchmark's starting capital")
         if any(not isinstance(event, _BEFORE_OPEN) for event in record.opening):
-            yield AuditFinding("sessions", "something happened before the open that cannot")
+            yield AuditFinding(
+                "sessions", "the journal has an event before the open that may not occur there"
+            )
         marks = [isinstance(event, Marked) for event in record.events]
         if not marks or not marks[-1] or sum(marks) != 1:
             yield AuditFinding("nav", "the session does not end with one mark")
@@ -210,9 +212,9 @@ class Auditor:
     def _follow(
         self, day: AuditDay, events: Sequence[Event], first: Iterable[Found], fills: _Fills | None
     ) -> Iterator[AuditFinding]:
-        """Book events one by one, after checking each against the books before it.
+        """Check each event against the books, then apply it to them.
 
-        ``first`` holds the findings about the events as a whole.
+        ``first`` contains the findings about the list of events as a whole.
         """
         books, findings = self._books, [*first]
         for event in events:
@@ -230,9 +232,9 @@ class Auditor:
 
 
 def _near(stated: float, expected: float, scale: float | None = None) -> bool:
-    """Return whether two finite sums of money agree to a billionth of ``scale``.
+    """Return whether two finite amounts differ by at most a billionth of ``scale``.
 
-    ``scale`` defaults to the larger of the two.
+    ``scale`` defaults to the larger of the two amounts.
     """
     if not (isfinite(stated) and isfinite(expected)):
         return False
@@ -241,7 +243,9 @@ def _near(stated: float, expected: float, scale: float | None = None) -> bool:
 
 
 def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Found]:
-    """Compare the events before the open with the data. The books must not include them yet."""
+    """Compare the events before the open with the data. Call it before the books include these
+    events.
+    """
     due = {
         (action.kind, action.symbol): action.value
         for action in day.actions
@@ -254,39 +258,39 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
             if value is None or value != event.per_share:
                 yield (
                     "actions",
-                    f"{event.symbol} paid {event.per_share:g} per share, the data says {value}",
+                    f"{event.symbol} paid {event.per_share:g} per share, expected {value}",
                 )
         elif isinstance(event, SplitApplied):
             value = due.pop(("split", event.symbol), None)
             if value is None or value != event.ratio:
-                yield "actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}"
+                yield "actions", f"{event.symbol} was split {event.ratio:g}, expected {value}"
             if event.quantity == 0:
                 # Less than one step was left and paid in cash. No payout can follow.
                 leaving.discard(event.symbol)
         elif isinstance(event, Delisted):
             if event.symbol not in leaving:
-                yield "actions", f"{event.symbol} was paid out and has not left the exchange"
+                yield "actions", f"{event.symbol} was paid out before it left the exchange"
             leaving.discard(event.symbol)
     for kind, symbol in due:
-        yield "actions", f"the {kind} of {symbol} did not reach the account"
+        yield "actions", f"the {kind} of {symbol} was not applied to the account"
     for symbol in sorted(leaving):
         yield "actions", f"{symbol} has left the exchange and was not paid out"
 
 
 def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
-    """Check the money that an event moves. The books must not include it yet."""
+    """Check the cash flow of an event. Call it before the books include the event."""
     if isinstance(event, InterestCharged):
         rate = 0.0 if day.venue.margin is None else day.venue.margin.interest_per_year
         owed = min(books.cash, 0.0) * rate / day.venue.periods_per_year
         if not _near(event.cash, owed):
-            yield "cash", f"interest of {event.cash:g}, the venue takes {owed:g}"
+            yield "cash", f"interest of {event.cash:g}, expected {owed:g}"
         return
     if not isinstance(event, DividendPaid | SplitApplied | Delisted | BorrowCharged):
         return
     symbol, cash = event.symbol, event.cash
     held, mark = books.shares.get(symbol, 0.0), books.marks.get(symbol, 0.0)
     if held == 0.0:
-        yield "cash", f"{symbol} moved money and is not held"
+        yield "cash", f"{symbol} has a cash flow but is not held"
     elif isinstance(event, DividendPaid):
         if not _near(event.quantity, held) or not _near(cash, held * event.per_share):
             yield "cash", f"dividend of {symbol}: {cash:g} on {held:g} shares"
@@ -307,7 +311,7 @@ def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
             * rate
         )
         if not _near(cash, owed):
-            yield "cash", f"borrow fee of {symbol}: {cash:g}, the venue takes {owed:g}"
+            yield "cash", f"borrow fee of {symbol}: {cash:g}, expected {owed:g}"
 
 
 def _orders(
@@ -317,9 +321,9 @@ def _orders(
     known: Mapping[str, Order],
     events: Iterable[Event],
 ) -> Iterator[Found]:
-    """Yield orders without an outcome, and outcomes without an order.
+    """Yield a finding for every order without an outcome and every outcome without an order.
 
-    ``known`` holds all orders so far.
+    ``known`` contains all orders placed so far.
     """
     answered: set[str] = set()
     for event in events:
@@ -332,7 +336,8 @@ def _orders(
         name = event.order_id
         if isinstance(event, Rejected) and not event.detail:
             yield "orders", f"order {name} was rejected without a word of explanation"
-        if not isinstance(event, Trimmed):  # Trimmed only explains a fill, which must exist too
+        if not isinstance(event, Trimmed):  # A Trimmed event only explains a fill. The fill must
+            # exist too.
             answered.add(name)
         order = known.get(name)
         if order is None:
@@ -352,13 +357,13 @@ def _fill_of(
     day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool
 ) -> Iterator[Found]:
     buys, name = fill.quantity > 0, fill.order_id
-    # In the first versions of the venues an order whose target contradicts its side may wait. It
-    # then trades as the target says.
+    # In the first versions of the venues an order may rest although its target contradicts its
+    # side. It then trades towards its target.
     waited = (
         not fresh and order.unit.startswith("target") and day.venue.resting.held_to_side is not True
     )
     if order.side is not None and buys != (order.side == "BUY") and not waited:
-        yield "orders", f"order {name} is a {order.side}, its fill goes the other way"
+        yield "orders", f"order {name} is a {order.side}, but its fill has the opposite sign"
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
         yield (
             "orders",
@@ -369,11 +374,11 @@ def _fill_of(
         yield "orders", f"order {name} was filled at {fill.price:g}, beyond its limit {price:g}"
     covers = books.shares.get(fill.symbol, 0.0) < 0
     if fresh and buys and not covers and day.members is not None and fill.symbol not in day.members:
-        yield "universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}"
+        yield "universe", f"{fill.symbol} was bought but may not be bought on {day.bars.session}"
 
 
 class _Fills:
-    """Checks the fills of one session, one after the other."""
+    """Checks the fills of one session in sequence."""
 
     def __init__(
         self, day: AuditDay, books: _Books, orders: Mapping[str, Order], new: frozenset[str]
@@ -397,7 +402,7 @@ class _Fills:
     def check(self, fill: Filled) -> Iterator[Found]:
         day, symbol = self._day, fill.symbol
         if symbol not in day.columns:
-            yield "fills", f"{symbol} was filled but is not listed by then"
+            yield "fills", f"{symbol} was filled before it was listed"
             return
         if not day.trades(symbol):
             yield "suspension", f"{symbol} was filled while it did not trade"
@@ -416,7 +421,7 @@ class _Fills:
             yield from self._volume(fill)
             yield from self._concentration(fill, held)
         if size == 0:
-            yield "fills", f"{symbol} has a fill of nothing"
+            yield "fills", f"the fill of {symbol} has no quantity"
         if fill.quantity < 0 and day.venue.margin is None:
             sold = self._sold.get(symbol, 0.0) + size
             self._sold[symbol] = sold
@@ -469,7 +474,7 @@ class _Fills:
         if not _near(fill.cash, expected, value + fee):
             yield "cash", f"{symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
         if fill.multiplier != instrument.multiplier:
-            yield "fills", f"{symbol} has another multiplier than its instrument"
+            yield "fills", f"the multiplier of {symbol} differs from its instrument's"
 
     def _limits(self, fill: Filled) -> Iterator[Found]:
         day, era = self._day, self._era
@@ -497,7 +502,7 @@ class _Fills:
             yield "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit"
 
     def _worth(self, fill: Filled, closes: bool) -> Iterator[Found]:
-        """Check that a fill is worth at least the venue's minimum and at most the order's money."""
+        """Check a fill's value against the venue's minimum and the amount of the order."""
         worth = abs(fill.quantity) * fill.reference * fill.multiplier
         least = self._day.venue.lots.min_value
         if not closes and worth < least * (1 - 1e-9):
@@ -542,7 +547,7 @@ def _whole(count: float) -> bool:
 
 
 def _value_at_reference(day: AuditDay, books: _Books) -> float:
-    """Return the account's value before the first fill, at the prices at which orders are filled."""
+    """Return the account's value before the first fill, at the reference prices of the orders."""
     total = books.cash
     for symbol, quantity in books.shares.items():
         if symbol not in day.columns:
@@ -558,14 +563,14 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
 
 
 def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
-    """Check the marks and the debt of an account.
+    """Check an account's marks and its debt.
 
     A cash account may have no debt. A margin account may fall below the maintenance margin only
-    with a margin call.
+    after a margin call.
     """
     if event.marks.keys() != books.shares.keys():
         odd = sorted(event.marks.keys() ^ books.shares.keys())
-        yield "nav", f"marked and held names differ: {', '.join(odd[:3])}"
+        yield "nav", f"marked and held symbols differ: {', '.join(odd[:3])}"
         return
     worth, required, margin, stale = 0.0, 0.0, day.venue.margin, frozenset(event.stale)
     marks, columns, instruments = day.marks, day.columns, day.bars.instruments
@@ -577,9 +582,9 @@ def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
         )
         expected = books.marks.get(symbol) if price is None else price
         if stated != expected:
-            yield "nav", f"{symbol} is marked at {stated:g}, should be {expected}"
+            yield "nav", f"{symbol} is marked at {stated:g}, expected {expected}"
         if (symbol in stale) != (price is None):
-            yield "nav", f"{symbol} is {'not ' if price is None else ''}named as stale"
+            yield "nav", f"{symbol} is {'not ' if price is None else ''}listed as stale"
         value = quantity * stated * instrument.multiplier
         worth += value
         if margin is not None:
@@ -588,13 +593,13 @@ def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
             )
     scale = abs(books.cash) + abs(worth)
     if not _near(event.cash, books.cash, scale):
-        yield "cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}"
+        yield "cash", f"the balance is {books.cash:.2f}, the journal states {event.cash:.2f}"
     if not _near(event.positions, worth, scale):
-        yield "nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}"
+        yield "nav", f"positions are worth {worth:.2f}, the journal states {event.positions:.2f}"
     if not _near(event.nav, books.cash + worth, scale):
         yield (
             "nav",
-            f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}",
+            f"the account is worth {books.cash + worth:.2f}, the journal states {event.nav:.2f}",
         )
     if margin is None and event.cash < 0:
         yield "cash", f"a cash account ends the session with {event.cash:.2f}"

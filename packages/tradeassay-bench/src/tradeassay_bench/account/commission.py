@@ -8,10 +8,10 @@ BPS = 1e-4
 class Fees(msgspec.Struct, frozen=True, kw_only=True):
     """Commission and tax.
 
-    Rates are in basis points of the traded value. ``minimum`` is the least an order pays. With
-    ``minimum_covers_tax`` commission and tax together must reach it, otherwise the commission
-    alone. ``per_unit`` is charged per share or contract on top of the rate. ``buy_tax_bps`` is a
-    tax on purchases, where there is one.
+    Rates are in basis points of the traded value. ``minimum`` is the smallest charge per order.
+    With ``minimum_covers_tax`` it applies to the sum of commission and tax, otherwise to the
+    commission alone. ``per_unit`` is charged per share or contract on top of the rate.
+    ``buy_tax_bps`` is the tax on purchases.
     """
 
     buy_bps: float = 0.0
@@ -36,7 +36,9 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
         return (fee if fee >= least else least), tax
 
     def affordable(self, cash: float, price: float) -> float:
-        """Return how many units at ``price`` (one unit's value) ``cash`` buys, costs included."""
+        """Return the number of units that ``cash`` buys, costs included. ``price`` is the value of
+        one.
+        """
         taxed = 0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps * BPS
         rate = self.buy_bps * BPS + taxed
         quantity = cash / (price * (1.0 + rate) + self.per_unit)

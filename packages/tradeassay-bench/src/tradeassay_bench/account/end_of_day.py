@@ -1,10 +1,11 @@
-"""Events around a session: corporate actions before the open, charges and marks at the end.
+"""Apply the events around a session: corporate actions before the open, charges and marks at the
+end.
 
-Before the open, dividends, splits and delistings reach the account. At the end borrowing is charged,
-margin is called, and the account is marked.
+Before the open, dividends, splits and delistings are applied to the account. At the end of the
+session borrow fees are charged, margin calls are made, and the account is marked.
 
-Dividends come first and count per share held before a split of the same day. Corporate actions do
-not change NAV: a dividend moves money from the mark to cash, a split changes the unit, a delisting
+Dividends come first and are per share held before a split of the same day. Corporate actions do not
+change NAV. A dividend moves money from the mark to cash, a split changes the unit, and a delisting
 pays out the mark.
 """
 
@@ -74,9 +75,9 @@ def required_margin(margin: Margin, session: Session) -> float:
 def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
     """Close positions while equity is below the maintenance requirement.
 
-    The position with the largest requirement goes first, each one only as far as needed, at the
-    marking price. A name that does not trade cannot be closed. The call then stays open until it
-    does.
+    The position with the largest requirement is closed first, at the marking price and only as far
+    as necessary. A name that does not trade cannot be closed. The margin call then stays open until
+    the name trades again.
     """
     equity, required = session.exposure()[0], required_margin(margin, session)
     if not _short(equity, required):
@@ -90,7 +91,7 @@ def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Eve
         equity, required = session.exposure()[0], required_margin(margin, session)
         if not _short(equity, required):
             return
-        # The signed trade that closes just enough of a position to free ``shortfall`` of margin.
+        # The signed trade that frees ``shortfall`` of margin from a position.
         shortfall = required - equity
         held = session.account.quantity(session.bars.symbols[column])
         instrument = session.bars.instruments[column]
@@ -117,7 +118,7 @@ def _short(equity: float, required: float) -> bool:
 
 
 def close_positions(venue: Venue, session: Session, events: list[Event]) -> None:
-    """Append and apply everything that ends a session. The last event is the mark."""
+    """Append and apply all events at the end of a session. The last event is the mark."""
     if venue.margin is not None:
         charge(venue, venue.margin, session, events)
         call_margin(venue, venue.margin, session, events)
@@ -160,9 +161,10 @@ def mark(session: Session, events: list[Event]) -> None:
 
 
 ROUNDING = 1e-12
-"""A relative difference below this comes from float arithmetic. It lies far below the ledger's
-tolerance. The rounding of a vendor's ratio (0.3333333 for a third) lies above it and is paid
-for."""
+"""A smaller relative difference is a floating-point rounding error. The value is far below the
+ledger's tolerance. It is also below the rounding of a vendor's ratio (0.3333333 for a third), which
+is paid in cash.
+"""
 
 
 def apply_actions(
@@ -192,9 +194,10 @@ def apply_actions(
 
 
 def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
-    """Return the split of a holding: whole steps, and the value of the remainder in cash.
+    """Return the split of a holding: whole steps, and the cash value of the remainder.
 
-    The number of steps is rounded down, so a holder of shares is paid and a short seller pays.
+    The number of steps is rounded down. The holder of a long position receives the cash, and a
+    short seller pays it.
     """
     symbol, ratio = action.symbol, action.value
     account = session.account
@@ -209,5 +212,5 @@ def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplie
         whole = -whole
     if abs(held * ratio - whole) <= 2.0 * ROUNDING * abs(held * ratio):
         return SplitApplied(symbol, ratio, whole, 0.0)
-    # Value before minus value after, as the ledger adds it up.
+    # Value before minus value after, in the order of the ledger's sum.
     return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)

@@ -1,4 +1,4 @@
-"""The exchange: orders in, events out. Every event is applied to the account at once."""
+"""Run the exchange: turn orders into events and apply each event to the account at once."""
 
 from collections.abc import Collection, Sequence
 
@@ -34,7 +34,7 @@ from tradeassay_bench.core.view import CorporateAction, SessionBars
 class RestingOrder(msgspec.Struct, frozen=True):
     """One order on the book.
 
-    ``quantity`` is its signed remainder. ``triggered`` says that its stop price was reached.
+    ``quantity`` is the signed remainder. ``triggered`` is True once the stop price was reached.
     """
 
     id: str
@@ -44,16 +44,16 @@ class RestingOrder(msgspec.Struct, frozen=True):
 
 
 class Exchange:
-    """Carries out orders at one venue, session by session.
+    """Executes orders at one venue, session by session.
 
-    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. If
-    agents decide after the market opened, call :meth:`work_waiting` before the decision. Between
-    sessions the exchange keeps only the book of waiting orders.
+    Each session calls :meth:`open_session`, :meth:`execute` and :meth:`close_session` in this
+    order. If agents decide after the market opened, call :meth:`work_waiting` before the decision.
+    Between sessions the exchange keeps only the book of resting orders.
     """
 
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
-        self.book: dict[str, RestingOrder] = {}  # the waiting orders, oldest first
+        self.book: dict[str, RestingOrder] = {}  # the resting orders, oldest first
         self._era: Era | None = None
         self._buy_gates = venue.gates(buying=True)
         self._sell_gates = venue.gates(buying=False)
@@ -75,9 +75,9 @@ class Exchange:
         *,
         delisted: Collection[str] = (),
     ) -> list[Event]:
-        """Apply what happens before the market opens: dividends, splits, delistings.
+        """Apply the corporate actions before the open: dividends, splits, delistings.
 
-        ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
+        ``delisted`` contains the symbols whose last session is over. Uses no price of ``bars``.
         """
         self._session = None
         self._start_book()
@@ -87,18 +87,18 @@ class Exchange:
         if actions or delisted:
             apply_actions(actions, delisted, self.venue.lots, session, events)
         if self.book:
-            # A split changes the meaning of a waiting order's price and quantity, so the order
-            # ends.
+            # A split changes the meaning of a resting order's price and quantity, so the order
+            # expires.
             gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
             self._drop_waiting(gone, account, events)
         return events
 
     def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
-        """Trade the waiting orders in the opening auction, or in the whole bar of the session.
+        """Execute the resting orders in the opening auction, or against the session's whole bar.
 
-        Call it before an agent sees those prices. Otherwise the agent could withdraw an order
-        knowing that its price was reached. Orders that still rest can be superseded in
-        :meth:`execute` as usual.
+        Call it before an agent sees those prices. Otherwise the agent could withdraw an order after
+        seeing that its price was reached. A new order in :meth:`execute` still supersedes the
+        remaining orders.
         """
         events: list[Event] = []
         if not self.book:
@@ -120,11 +120,11 @@ class Exchange:
         fill: Moment = "open",
         universe: Collection[str] | None = None,
     ) -> list[Event]:
-        """Carry out the waiting orders and a batch of new (id, order) pairs.
+        """Execute the resting orders and a batch of new (id, order) pairs.
 
-        Call it even for an empty batch. ``universe`` holds the symbols that may be bought (None =
-        all). Anything held may be sold. Raises :class:`ExchangeError` for an id that is already
-        waiting.
+        Call it even for an empty batch. ``universe`` contains the symbols that may be bought (None
+        = all). Every holding may be sold. Raises :class:`ExchangeError` if the id of a new order
+        belongs to a resting order.
         """
         session = self._session_of(bars, account)
         session.turn_to(fill)
@@ -140,7 +140,7 @@ class Exchange:
         for order_id, order in orders:
             if order_id in self.book:
                 raise ExchangeError(
-                    f"order id '{order_id}' is taken by a waiting order", hint="use a new id"
+                    f"order id '{order_id}' belongs to a resting order", hint="use a new id"
                 )
             self._admit(order_id, order, session, events, tickets)
         self._trade(tickets, session, events)
@@ -149,7 +149,7 @@ class Exchange:
     def close_session(
         self, bars: SessionBars, account: Ledger, *, mark: Moment = "close"
     ) -> list[Event]:
-        """End the session: settlement, rolls, borrow fees, interest, margin calls, then the mark."""
+        """End the session: settlement, rolls, borrow fees, interest, margin calls and the mark."""
         session = self._session_of(bars, account)
         session.turn_to(mark)
         events: list[Event] = []
@@ -157,15 +157,15 @@ class Exchange:
         return events
 
     def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
-        """Return the running session, or begin a new one if ``bars`` are those of another.
+        """Return the current session, or a new one if ``bars`` belong to a different session.
 
         A new session has the fees and price limits of its era.
         """
         previous = self._session
         if previous is not None and previous.bars is bars and previous.account is account:
             return previous
-        # Views return the same tuple while no name is added, so comparing identity is enough for
-        # most sessions.
+        # Views return the same tuple until a name is added, so an identity check is enough for most
+        # sessions.
         if bars.symbols is not self._symbols:
             if bars.symbols != self._symbols:
                 self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
@@ -183,17 +183,14 @@ class Exchange:
             and previous.bars.session == bars.session
             and previous.account is account
         ):
-            # Another bars object for the same session: the volume already taken still counts.
+            # The same session with a new bars object: the volume already taken still counts.
             session.delisted, session.used = previous.delisted, previous.used
         else:
             self._start_book()
         return session
 
     def _start_book(self) -> None:
-        """Reset what the book remembers of a session.
-
-        Nothing is superseded yet, no bar worked, and no order tried in the auction.
-        """
+        """Reset the book's state for a new session."""
         self._met_batch = False
         self._bar_worked = False
         self._tried: set[str] = set()
@@ -201,9 +198,9 @@ class Exchange:
     def _line_up_waiting(
         self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
     ) -> None:
-        """Collect the waiting orders that trade in this session.
+        """Collect the resting orders that trade in this session.
 
-        An order gets one try a day: after the opening auction it is not tried again.
+        An order is tried once a day. An order tried in the opening auction is not tried again.
         """
         for waiting in tuple(self.book.values()):  # a copy, because admission changes the book
             if waiting.id not in self._tried:
@@ -212,9 +209,9 @@ class Exchange:
             self._tried.update(ticket.id for ticket in tickets)
 
     def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
-        """Carry out tickets in the order they trade.
+        """Execute tickets in trading order.
 
-        NAV is fixed once, before the first of them.
+        NAV is fixed once, before the first trade.
         """
         if tickets:
             sells_first = self.venue.priority == "sells_first"
@@ -237,7 +234,7 @@ class Exchange:
         events: list[Event],
         tickets: list[Ticket],
     ) -> None:
-        """Check a new order and determine when and at what price it would trade."""
+        """Validate a new order and determine when and at what price it would trade."""
         symbol = order.symbol
         column = session.columns.get(symbol)
         if column is None:
@@ -288,9 +285,10 @@ class Exchange:
         *,
         auction: bool,
     ) -> None:
-        """Check whether an order of an earlier session trades in this one.
+        """Check whether a resting order trades in this session.
 
-        It is compared with the whole bar, or in the opening ``auction`` with the open alone.
+        The order is compared with the whole bar. In the opening ``auction`` it is compared with the
+        open alone.
         """
         order = waiting.order
         column = session.columns[order.symbol]
@@ -304,8 +302,8 @@ class Exchange:
             return
         ticket.reference = session.open[column]
         at_market = waiting.triggered or order.kind == "market"
-        # Without an open a market order has no price and waits for one. A limit or stop order may
-        # still be reached during the session.
+        # Without an open a market order has no price and rests. A limit or stop order may still be
+        # reached during the session.
         if is_price(ticket.reference) and (
             at_market or satisfied(order, ticket.buying, ticket.reference)
         ):
@@ -393,7 +391,7 @@ class Exchange:
     def _refuse(
         self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]
     ) -> None:
-        """Reject an order, or let it wait if it may and another day can help."""
+        """Reject an order, or rest it if its time in force and the reason allow another attempt."""
         if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
             if not ticket.resting:
                 self._rest(ticket, ticket.asked, session, events)
@@ -411,9 +409,10 @@ class Exchange:
         *,
         traded: bool = False,
     ) -> None:
-        """Put an order on the book.
+        """Add an order to the book.
 
-        A stop that traded has become a market order. Any other keeps its stop.
+        A stop order that was partly filled rests as a market order. Every other order keeps its
+        stop.
         """
         signed = ticket.signed(quantity)
         self.book.pop(ticket.id, None)  # a partly filled order goes to the end of the book
@@ -423,7 +422,7 @@ class Exchange:
 
 
 def _buys(ticket: Ticket, session: Session) -> bool:
-    """Return whether an order without a side buys: whether its target lies above the holding."""
+    """Return whether an order without a side is a purchase: its target is above the holding."""
     order = ticket.order
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price

@@ -1,14 +1,14 @@
-"""The ledger: applies events one by one and checks the accounting identities.
+"""Apply events one by one and check the accounting identities.
 
-Money is float64. A session's sums have a few dozen terms, so the rounding error stays near 1e-15
-relative, nine orders of magnitude below a cent on a million. Decimals would make the hot loop about
-ten times slower without any visible gain. Every sum runs in one fixed order (positions in the order
-they were opened), so that a replay gives the same bits as the live account.
+Money is float64. A session's sums have a few dozen terms, so the relative rounding error stays near
+1e-15. That is nine orders of magnitude below a cent on a million. Decimals would make the hot loop
+about ten times slower without any visible gain. Every sum has a fixed order (positions in the order
+in which they were opened), so that a replay is identical to the live account bit by bit.
 
 A broken accounting identity raises an error. Comparisons allow a relative :data:`TOLERANCE`,
-because an event's ``cash`` and the product it stands for may be summed in another order. The
-negated form ``not (x <= y)`` also catches NaN. The scale of a comparison must be finite, which
-catches infinities on both sides.
+because an event's ``cash`` and the expected product may be summed in a different order. The negated
+form ``not (x <= y)`` also rejects NaN. The scale of a comparison must be finite, which rejects
+infinities on both sides.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from tradeassay_bench.core.orders import LARGEST, SMALLEST
 from tradeassay_bench.core.view import AccountState, Position
 
 TOLERANCE = 1e-9
-"""Largest relative difference between two ways of adding up the same money."""
+"""Largest relative difference between two calculations of the same amount."""
 
 
 def _finite(label: str, *numbers: float) -> None:
-    """Raise :class:`NotFinite` for a NaN or an infinity. ``label`` names the event."""
+    """Raise :class:`NotFinite` for NaN or infinity. ``label`` names the event."""
     for number in numbers:
         if not isfinite(number):
-            hint = "look for an impossible price or size before it"
-            raise NotFinite(f"{label}: {number!r} is no sum of money", hint=hint)
+            hint = "look for an impossible price or size in an earlier event"
+            raise NotFinite(f"{label}: {number!r} is not a finite amount", hint=hint)
 
 
 def _same_money(stated: float, expected: float, scale: float, label: str) -> None:
-    """Raise :class:`LedgerError` unless two sums agree to :data:`TOLERANCE` of ``scale``.
+    """Raise :class:`LedgerError` if two amounts differ by more than :data:`TOLERANCE` of ``scale``.
 
     All three must be finite. ``label`` names the event.
     """
@@ -64,12 +64,12 @@ def _same_money(stated: float, expected: float, scale: float, label: str) -> Non
 
 
 class Ledger:
-    """An account, changed only by :meth:`apply`.
+    """An account that changes only through :meth:`apply`.
 
-    :class:`Marked` ends a session. The end of a session unlocks shares that T+1 had locked and ages
-    the positions. ``cash``, ``holdings`` (in the order they were opened) and ``sessions`` (how many
-    are over) are public for reading. They are plain attributes, because the exchange reads them for
-    every order.
+    :class:`Marked` ends a session. It unlocks shares locked by T+1 and ages the positions.
+    ``cash``, ``holdings`` (in the order in which they were opened) and ``sessions`` (the number of
+    completed sessions) are public for reading. They are plain attributes, because the exchange
+    reads them for every order.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class Ledger:
     def __init__(self, cash: float, *, terms: AccountTerms | None = None) -> None:
         """Open an account with ``cash``.
 
-        Raises :class:`LedgerError` unless it is a positive sum of money.
+        Raises :class:`LedgerError` unless ``cash`` is a positive amount.
         """
         if not SMALLEST <= cash <= LARGEST:
             hint = f"deposit more than 0 and at most {LARGEST:.0f}"
@@ -102,7 +102,7 @@ class Ledger:
 
     @classmethod
     def replay(cls, records: Iterable[StepRecord]) -> Ledger:
-        """Rebuild the account from its journal.
+        """Return the account rebuilt from its journal.
 
         Raises :class:`LedgerError` if an identity does not hold.
         """
@@ -117,7 +117,7 @@ class Ledger:
     def steps(cls, records: Iterable[StepRecord]) -> Iterator[tuple[Ledger, StepRecord]]:
         """Replay a journal and yield the account after each step.
 
-        It is the same object each time, so read it before the next step.
+        Every step yields the same object, so read it before the next step.
         """
         ledger: Ledger | None = None
         for record in records:
@@ -134,7 +134,7 @@ class Ledger:
 
     @property
     def deposit(self) -> Deposited:
-        """The deposit that opened this account: the first event of a journal."""
+        """Return the deposit that opened this account, the first event of a journal."""
         return self._deposit
 
     def quantity(self, symbol: str) -> float:
@@ -186,7 +186,7 @@ class Ledger:
     def _move(self, cash: float) -> None:
         """Change the balance.
 
-        Below zero is allowed on margin accounts only, and is checked exactly.
+        Only margin accounts may have a negative balance. The check has no tolerance.
         """
         balance = self.cash + cash
         if not balance >= 0.0 or balance == inf:
@@ -197,7 +197,7 @@ class Ledger:
         self.cash = balance
 
     def _filled(self, event: Filled) -> None:
-        # The checks are written inline, because this runs for every fill.
+        # The checks are inline, because this method runs for every fill.
         symbol, quantity, price, multiplier = (
             event.symbol,
             event.quantity,
@@ -215,10 +215,14 @@ class Ledger:
         if quantity == 0.0:
             raise LedgerError(f"fill of {symbol} has no quantity")
         if not (0.0 < price < inf and 0.0 < event.reference < inf and 0.0 < multiplier < inf):
-            raise LedgerError(f"fill of {symbol} at {price!r}, {event.reference!r} before slippage")
+            raise LedgerError(
+                f"fill of {symbol} at {price!r}, with a reference price of {event.reference!r}"
+            )
         holding = self.holdings.get(symbol)
         if holding is not None and holding.multiplier != multiplier:
-            raise LedgerError(f"fill of {symbol} has another multiplier than the position it joins")
+            raise LedgerError(
+                f"the multiplier of the fill of {symbol} differs from the open position's"
+            )
         if quantity < 0.0 and not self._margin:
             sellable = 0.0 if holding is None else holding.quantity - holding.locked
             if -quantity > sellable:
@@ -242,7 +246,8 @@ class Ledger:
             raise NotFinite(f"fill of {symbol}: its average cost would become {holding.cost!r}")
 
     def _dividend(self, event: DividendPaid) -> None:
-        """Pay a dividend on the shares held, debit it on a short position, and lower the mark.
+        """Apply a dividend and lower the mark. A long position receives it, a short position pays
+        it.
 
         NAV does not change: the money moves from the mark to cash.
         """
@@ -255,7 +260,7 @@ class Ledger:
         holding.mark = max(holding.mark - event.per_share, 0.0)
 
     def _split(self, event: SplitApplied) -> None:
-        """Apply a split. Neither value nor cost changes, apart from a fraction paid in cash."""
+        """Apply a split. Value and cost do not change, apart from a fraction paid in cash."""
         holding, what = self._held(event.symbol), f"split of {event.symbol}"
         _finite(what, event.ratio, event.quantity)
         if not event.ratio > 0.0:
@@ -284,12 +289,12 @@ class Ledger:
 
     def _charged(self, event: BorrowCharged | InterestCharged) -> None:
         if event.cash > 0.0:
-            raise LedgerError(f"a charge of {event.cash!r} would pay the account")
+            raise LedgerError(f"a charge of {event.cash!r} would credit the account")
         self._move(event.cash)
 
     def _margin_called(self, event: MarginCalled) -> None:
         if not self._margin:
-            raise LedgerError("a cash account cannot get a margin call")
+            raise LedgerError("a cash account cannot receive a margin call")
         _finite("margin call", event.equity, event.required)
         self._called = True
 
@@ -307,7 +312,7 @@ class Ledger:
             holding.mark = price
             holding.locked = 0.0
             positions += holding.quantity * price * holding.multiplier
-        # Cash + positions = NAV, and all three are the ledger's own.
+        # Cash + positions = NAV, all three computed by the ledger.
         scale = abs(self.cash) + abs(positions)
         _same_money(event.cash, self.cash, scale, "marked cash")
         _same_money(event.positions, positions, scale, "marked positions")
@@ -330,10 +335,12 @@ class Ledger:
         self.sessions += 1
 
     def _recorded(self, event: Event) -> None:
-        """Accept an event that moves neither cash nor a position."""
+        """Accept an event that changes neither cash nor a position."""
 
     def _refused(self, event: Event) -> NoReturn:
-        raise LedgerError("an account is opened with one deposit", hint="start another ledger")
+        raise LedgerError(
+            "a journal may have only one deposit, its first event", hint="start another ledger"
+        )
 
 
 _APPLY: dict[type, Callable[[Ledger, Any], None]] = {

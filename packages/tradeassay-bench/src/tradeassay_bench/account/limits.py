@@ -1,4 +1,4 @@
-"""Limits on trades and positions: lots, daily price limits, share of volume, concentration."""
+"""Define limits on trades and positions: lots, daily price limits, volume, concentration."""
 
 from math import floor, ulp
 from typing import Literal
@@ -9,17 +9,17 @@ from tradeassay_bench.account.session import Refusal, Session, Ticket
 from tradeassay_bench.core.view import Board, Instrument
 
 WHOLE = 1e-6
-"""How far a count of lots may be from a whole number and still be that number."""
+"""A count of lots this close to a whole number is treated as that number."""
 
 DIGITS = 50
-"""Number of binary digits of a count of lots that are exact."""
+"""Number of exact binary digits in a count of lots."""
 
 
 def lots_in(quantity: float, unit: float) -> float:
     """Return a quantity as a number of units.
 
-    Units below one are handled by their reciprocal: ``n / 10000`` is the double nearest to the
-    decimal, ``n * 0.0001`` often is not.
+    Units below 1 use the reciprocal: ``n / 10000`` is the double nearest to the decimal, while ``n
+    * 0.0001`` often is not.
     """
     return quantity / unit if unit >= 1.0 else quantity * round(1.0 / unit)
 
@@ -30,9 +30,9 @@ def of_lots(count: float, unit: float) -> float:
 
 
 def _hair(count: float) -> float:
-    """Return how far a count of lots may be from a whole number.
+    """Return the tolerance of a count of lots around a whole number.
 
-    That is :data:`WHOLE`, or for a large count its last binary digits.
+    The tolerance is :data:`WHOLE`, or the last binary digits of a large count.
     """
     return min(max(WHOLE, 4.0 * ulp(count)), 0.25)
 
@@ -40,7 +40,7 @@ def _hair(count: float) -> float:
 def floor_to(quantity: float, unit: float) -> float:
     """Round a magnitude down to a multiple of ``unit``.
 
-    A magnitude just below a multiple, by a rounding error, counts as the multiple.
+    A magnitude that is below a multiple only by a rounding error becomes that multiple.
     """
     count = lots_in(quantity, unit)
     return of_lots(floor(count + _hair(count)), unit)
@@ -54,21 +54,20 @@ def is_multiple(quantity: float, unit: float) -> bool:
 
 
 EXACTLY = 1e-12
-"""Relative distance from the minimum value at which an order still meets it: 1 / 3 * 3 may not be
-1."""
+"""Relative tolerance of the minimum order value, because 1 / 3 * 3 may not be exactly 1."""
 
 
 class Lots(msgspec.Struct, frozen=True, kw_only=True):
     """Lots and steps.
 
-    Purchases are multiples of ``lot``. ``step`` is the smallest quantity that exists. (None = the
-    instrument's own.) Sales are multiples of ``lot`` too, but an odd remainder (holding modulo lot)
-    may be sold in full, alone or with whole lots.
+    Purchases are multiples of ``lot``. ``step`` is the smallest quantity. None for either means the
+    instrument's value. Sales are multiples of ``lot`` too, but an odd remainder (holding modulo
+    lot) may be sold in full, alone or with whole lots.
 
-    An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, cut with an
-    event. An order in money or weight is converted to shares by rounding down to a lot.
-    ``min_value`` is the least value of an order, also after cuts by other policies. Closing a
-    position is exempt.
+    An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, rounded with a
+    Trimmed event. An order in money or weight is rounded down to a lot. ``min_value`` is the
+    smallest value of an order, also after cuts by other policies. Orders that close a position are
+    exempt.
     """
 
     lot: float | None = 1.0
@@ -93,8 +92,8 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
             if refusal is not None:
                 return refusal
         if abs(ticket.quantity - against) < 0.5 * step:
-            # Both are whole steps by now, so the difference is the rounding error of a sum (0.1 +
-            # 0.2 is not 0.3). The order closes the position and leaves no tiny remainder.
+            # Both are whole steps here, so the difference is a rounding error of a sum (0.1 + 0.2
+            # is not 0.3). The order closes the position and leaves no tiny remainder.
             ticket.quantity = against
             return None
         if self.is_too_small(ticket):
@@ -106,7 +105,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def is_too_small(self, ticket: Ticket) -> bool:
-        """Return whether a trade is worth less than the minimum and does not close its position."""
+        """Return whether a trade is below the minimum value and does not close its position."""
         if not self.min_value or ticket.quantity == (
             -ticket.held if ticket.buying else ticket.held
         ):
@@ -115,9 +114,10 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         return value < self.min_value * (1.0 - EXACTLY)
 
     def after_cut(self, ticket: Ticket) -> Refusal | None:
-        """Refuse an order that a policy's cut left below the minimum, for the reason of the cut.
+        """Return a refusal with the reason of a policy's cut, if the cut left less than the
+        minimum.
 
-        There is no volume, or no money, for an order of the least size that the venue takes.
+        The available volume or cash does not cover the smallest order that the venue accepts.
         """
         if not ticket.trims or not self.is_too_small(ticket):
             return None
@@ -129,13 +129,13 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
     def _whole_lots(
         self, ticket: Ticket, against: float, lot: float, step: float
     ) -> Refusal | None:
-        """Round a quantity that is not a multiple of the lot, or refuse it."""
+        """Round a quantity that is not a multiple of the lot, or return a refusal."""
         quantity = ticket.quantity
         if is_multiple(quantity, lot):
             ticket.quantity = floor_to(quantity, lot)
             return None
         # An odd remainder may be sold in full, alone or with whole lots. Less than half a step is
-        # no remainder but the rounding error of a sum: 1 - 0.7 is not 0.3.
+        # not a remainder but a rounding error of a sum: 1 - 0.7 is not 0.3.
         odd = against - floor_to(against, lot) if 0.0 < quantity < against + 0.5 * step else 0.0
         if odd > 0.5 * step and (
             abs(quantity - odd) <= WHOLE * step or is_multiple(quantity - odd, lot)
@@ -159,19 +159,17 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 AT_LIMIT = 1e-9
-"""A change this close to the threshold reaches it: 10.95 / 10 - 1 is slightly below 0.095."""
+"""Tolerance of a price limit: 10.95 / 10 - 1 is slightly below 0.095."""
 
 
 class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Daily price limits per board, as fractions of the previous close.
+    """Daily price limits per board, as fractions of the previous close (None = no limit).
 
-    None = the board has none.
-
-    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled.
-    ``limit_test`` names the price that is compared: ``open`` takes the price at which the order
-    would trade (the open for a fill at the open); ``close_change`` takes the session's closing
-    change even for a fill at the open, as Qlib's float ``limit_threshold`` does. The latter looks
-    ahead and is for parity runs only.
+    No purchase is filled at or above the upper limit minus ``buffer``, and no sale at or below the
+    lower limit plus ``buffer``. ``limit_test`` selects the price that is compared. ``open`` uses
+    the price at which the order would trade (the open for a fill at the open). ``close_change``
+    uses the session's closing change even for a fill at the open, like Qlib's float
+    ``limit_threshold``. That option looks ahead and is for parity runs only.
     """
 
     main: float | None = 0.10
@@ -183,7 +181,7 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     limit_test: Literal["open", "close_change"] = "open"
 
     def threshold(self, board: Board) -> float | None:
-        limit: float | None = getattr(self, board)  # the field of the board's name
+        limit: float | None = getattr(self, board)  # the field with the board's name
         return None if limit is None else limit - self.buffer
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
@@ -192,7 +190,8 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
             return None
         previous: float = session.prev_close[ticket.column]
         if not previous > 0.0:
-            return None  # the first session of a listing has no previous close, hence no limit
+            return None  # The first session of a listing has no previous close and therefore no
+            # limit.
         price = ticket.reference if self.limit_test == "open" else session.close[ticket.column]
         return _refuse_at(price, previous, threshold, buying=ticket.buying)
 
@@ -214,11 +213,11 @@ def _refuse_at(price: float, previous: float, threshold: float, *, buying: bool)
 
 
 class BoardRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One board's daily price limit, as a fraction of the previous close.
+    """One board's daily price limit, as a fraction of the previous close (None = no limit).
 
-    None = no limit. ``special`` is the limit of names under special treatment (ST), None where they
-    have the board's own. ``free_sessions`` is how many sessions from the listing on have no limit.
-    A name that may have been listed before the data begins counts as listed long ago.
+    ``special`` is the limit of names under special treatment (ST). None applies the board's limit
+    to them. ``free_sessions`` is the number of sessions after the listing without a limit. A name
+    that was possibly listed before the data begins has the normal limit.
     """
 
     limit: float | None = None
@@ -227,11 +226,11 @@ class BoardRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Daily price limits per board with special treatment and new listings.
+    """Daily price limits per board, with rules for special treatment and new listings.
 
-    Names without a board have none. At or beyond (limit - ``buffer``) no BUY on the way up and no
-    SELL on the way down is filled. The price that is compared is the one at which the order would
-    trade.
+    Names without a board have no limit. No purchase is filled at or above the upper limit minus
+    ``buffer``, and no sale at or below the lower limit plus ``buffer``. The limit is compared with
+    the price at which the order would trade.
     """
 
     main: BoardRule = BoardRule()
@@ -241,7 +240,7 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
     buffer: float = 0.005
 
     def threshold(self, board: Board, *, special: bool, age: int) -> float | None:
-        rule: BoardRule | None = getattr(self, board, None)  # the field of the board's name
+        rule: BoardRule | None = getattr(self, board, None)  # the field with the board's name
         if rule is None:
             return None
         if 0 <= age < rule.free_sessions:
@@ -260,18 +259,19 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SLACK = 1e-9
-"""Slack in a comparison with a limit, so that a trade of exactly the limit is allowed. It is
-absolute for weights and relative for volumes."""
+"""Tolerance of a limit, so that a trade of exactly the limit is allowed. It is absolute for weights
+and relative for volumes.
+"""
 
 
 class Participation(msgspec.Struct, frozen=True, kw_only=True):
-    """Limit on the share of the session's volume that all orders in a name may take together.
+    """Limit on the share of the session's volume that all orders in a name may trade together.
 
     ``max_share`` None means no limit. The exchange uses the whole session's volume even for a fill
-    at the open. That volume stands for the liquidity of the session, it can only make a fill
-    smaller, and no agent sees it before the session is over. Where the data has no volume (NaN) the
-    limit is not applied. Index funds are exempt unless ``index_funds`` is set, because their
-    liquidity is that of their members.
+    at the open. That volume represents the session's liquidity. It can only reduce a fill, and no
+    agent sees it before the session is over. The limit is not applied if the volume is missing
+    (NaN). Index funds are exempt unless ``index_funds`` is set, because their liquidity is that of
+    their members.
     """
 
     max_share: float | None = None
@@ -285,7 +285,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
             return None
         most = volume * self.max_share
         lot = ticket.lot
-        # The slack keeps a rounding error of the sums from costing a whole lot.
+        # Without the tolerance a rounding error of the sums could cost a whole lot.
         free = most - session.used.get(ticket.symbol, 0.0) + min(SLACK * most, WHOLE * lot)
         if ticket.quantity <= free:
             return None
@@ -304,9 +304,9 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
 class Concentration(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the weight of a position after a trade, and on the number of positions.
 
-    ``max_weight`` is a fraction of NAV. None means no limit. Both limits bind only orders that make
-    a position larger. A position that grew beyond its weight by itself is left alone. ``on_excess``
-    says whether an order beyond the weight is refused or cut to it.
+    ``max_weight`` is a fraction of NAV. None means no limit. Both limits apply only to orders that
+    enlarge a position. A position whose weight rose with its price is not reduced. ``on_excess``
+    selects whether an order beyond the limit is refused or cut to it.
     """
 
     max_weight: float | None = None

@@ -1,4 +1,4 @@
-"""Policies for paying: margin accounts, borrowed cash, and cash accounts without debt."""
+"""Define the payment policies: margin accounts, borrowed cash, and cash accounts without debt."""
 
 from typing import Literal
 
@@ -8,16 +8,16 @@ from tradeassay_bench.account.limits import DIGITS, floor_to, lots_in, of_lots
 from tradeassay_bench.account.session import Refusal, Session, Ticket
 
 EQUAL = 1e-9
-"""Relative difference below which equity counts as equal to the requirement."""
+"""Relative tolerance in the comparison of equity with the requirement."""
 
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
     """A margin account.
 
-    An order that makes a position larger is filled only if afterwards equity >= ``initial`` x gross
+    An order that enlarges a position is filled only if afterwards equity >= ``initial`` x gross
     exposure, at reference prices and after costs. Reductions are always filled. At the close equity
-    must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts, or the venue
-    closes positions. Negative cash costs ``interest_per_year``. Positive cash earns nothing.
+    must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts. Otherwise the
+    venue closes positions. Negative cash costs ``interest_per_year``. Positive cash earns nothing.
     """
 
     initial: float = 0.5
@@ -67,7 +67,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
         most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)
         count = round(lots_in(floor_to(most, lot), lot))
-        # Rounding may have made the count one lot too high, hardly ever more (see Cash).
+        # Rounding may leave the count one lot too high, rarely more (see Cash).
         while count > 0:
             ticket.quantity = of_lots(count, lot)
             self._charge(ticket, session)
@@ -97,20 +97,22 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DUST = 1e-9
-"""An order that exceeds the cash by less than this fraction of its value leaves exactly zero. Three
-shares at 33.33 must be payable with 99.99, whatever the last bit says."""
+"""An order that exceeds the cash by less than this fraction of its value leaves a balance of
+exactly zero. For example, 99.99 must pay for three shares at 33.33 despite rounding.
+"""
 
 
 class Cash(msgspec.Struct, frozen=True, kw_only=True):
-    """A cash account, which never goes below zero.
+    """A cash account, whose balance never falls below zero.
 
-    ``on_short`` says whether an order that it cannot pay is refused or cut.
+    ``on_short`` selects whether an order beyond the balance is refused or cut.
     """
 
     on_short: Literal["reject", "trim"] = "trim"
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        # Nearly every order can be paid for, so the work of :meth:`_pays` is repeated here, inline.
+        # The account can pay for nearly every order, so the code of :meth:`_pays` is repeated
+        # inline.
         quantity, buying = ticket.quantity, ticket.buying
         value = quantity * ticket.price * ticket.multiplier
         fee, tax = session.fees.charge(value, quantity, buying)
@@ -128,8 +130,8 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
             unit = ticket.price * ticket.multiplier
             most = min(session.fees.affordable(balance, unit), asked)
             count = round(lots_in(floor_to(most, ticket.lot), ticket.lot))
-            # Rounding may have made the count one lot too high, hardly ever more. If one lot is
-            # less than the last digit of the sum, the steps are larger.
+            # Rounding may leave the count one lot too high, rarely more. If one lot is below the
+            # last digit of the sum, the steps are larger.
             while count > 0:
                 ticket.quantity = of_lots(count, ticket.lot)
                 if self._pays(ticket, session):
@@ -151,7 +153,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def _pays(ticket: Ticket, session: Session) -> bool:
-        """Set the ticket's costs and change of cash. Return whether the account can pay."""
+        """Set the ticket's costs and change of cash. Return whether the account can pay for it."""
         quantity, balance = ticket.quantity, session.account.cash
         value = quantity * ticket.price * ticket.multiplier
         fee, tax = session.fees.charge(value, quantity, ticket.buying)

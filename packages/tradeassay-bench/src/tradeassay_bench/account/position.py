@@ -1,4 +1,4 @@
-"""A position in one name: in the ledger of an exchange, and at Backtrader's broker."""
+"""Represent a position in one name, in the exchange's ledger and at Backtrader's broker."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,10 @@ from tradeassay_bench.core.view import Position
 
 
 class Holding:
-    """A mutable position inside a ledger.
+    """A mutable position in a ledger.
 
-    ``locked`` counts the shares bought in the running session under T+1, ``opened`` the number of
-    sessions that were over when the position was opened.
+    ``locked`` is the number of shares bought in the current session under T+1. ``opened`` is the
+    number of completed sessions when the position was opened.
     """
 
     __slots__ = ("cost", "locked", "mark", "multiplier", "opened", "quantity")
@@ -23,10 +23,10 @@ class Holding:
         self.multiplier = multiplier
 
     def add(self, quantity: float, price: float, sessions: int) -> None:
-        """Change an open position by a trade and keep its average cost.
+        """Apply a trade to an open position and update its average cost.
 
-        Cost moves only when the position grows. A trade through zero opens a new position at its
-        price.
+        The cost changes only if the position grows. A trade through zero opens a new position at
+        its price.
         """
         before = self.quantity
         after = before + quantity
@@ -63,7 +63,7 @@ class BrokerPosition:
     price: float = 0.0
 
     def after(self, size: float, price: float) -> Split:
-        """Return the position after an order of signed ``size``, and the parts it opens and closes."""
+        """Return the position after an order of signed ``size``, and the order's two parts."""
         total = self.size + size
         if not total:
             return total, 0.0, 0.0, size

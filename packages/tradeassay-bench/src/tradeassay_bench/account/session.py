@@ -1,10 +1,10 @@
-"""One session and one order, as the policies of a venue see them.
+"""Represent one session and one order for the policies of a venue.
 
-This module answers three questions about an order. Is it valid? How many shares does it ask for?
+This module answers three questions about an order. Is it valid? How many shares does it trade?
 Does a bar reach its price?
 
-Money and weights are turned into shares at the *sizing price*: the reference price at which the
-order trades, before slippage. Weights are shares of NAV at the reference prices of the whole batch.
+Money and weights are converted to shares at the *sizing price*: the reference price at which the
+order trades, before slippage. Weights are fractions of NAV at the reference prices of the batch.
 
 | order | at the open | during the session |
 |---|---|---|
@@ -14,8 +14,8 @@ order trades, before slippage. Weights are shares of NAV at the reference prices
 | stop BUY S | open >= S: the open | high >= S: S |
 | stop SELL S | open <= S: the open | low <= S: S |
 
-An order that arrives at the close is compared with the closing price only. Orders that rested from
-an earlier session are compared with the whole bar.
+An order submitted at the close is compared with the closing price only. Resting orders from an
+earlier session are compared with the whole bar.
 """
 
 from collections.abc import Collection
@@ -29,16 +29,16 @@ from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_p
 from tradeassay_bench.core.view import Instrument, SessionBars
 
 Moment = Literal["open", "close"]
-"""When orders are filled, or positions marked: at the session's open or at its close."""
+"""The time of fills or marks: the session's open or close."""
 
 
 class Session:
-    """The state of the market while one batch of orders is carried out.
+    """The state of the market during one batch of orders.
 
-    ``open`` ... ``volume`` are read by column. ``reference`` is the price at which the batch trades
-    or is marked, chosen by :meth:`turn_to`. ``used`` counts the volume taken per symbol, for the
-    participation limit. ``universe`` holds the symbols that may be bought, ``delisted`` those that
-    have left the exchange.
+    ``open`` ... ``volume`` are arrays by column. ``reference`` is the price of the batch's trades
+    or marks, selected by :meth:`turn_to`. ``used`` is the volume already traded per symbol, for the
+    participation limit. ``universe`` contains the symbols that may be bought, ``delisted`` the
+    symbols that have left the exchange.
     """
 
     __slots__ = tuple(
@@ -56,8 +56,8 @@ class Session:
         self.universe: Collection[str] | None = None
         self.delisted: Collection[str] = ()
         self.used: dict[str, float] = {}
-        # A memoryview gives Python floats, three times as fast as indexing the array; numpy scalars
-        # would slow every later operation.
+        # A memoryview returns Python floats, three times as fast as indexing the array. numpy
+        # scalars would slow every later operation.
         self.open = bars.open.data
         self.close = bars.close.data
         self.prev_close = bars.prev_close.data
@@ -66,7 +66,7 @@ class Session:
         self.turn_to("open")
 
     def turn_to(self, moment: Moment) -> None:
-        """Start a batch that trades, or marks, at the open or at the close."""
+        """Start a batch of trades or marks at the open or at the close."""
         self.moment: Moment = moment
         self.reference = self.close if moment == "close" else self.open
         self._nav: float | None = None
@@ -103,9 +103,9 @@ class Session:
 
     @property
     def nav(self) -> float:
-        """The account's value at reference prices before the batch's first fill.
+        """Return the account's value at reference prices before the batch's first fill.
 
-        All weights of one batch are fractions of this sum.
+        All weights of one batch are fractions of this value.
         """
         if self._nav is None:
             self._nav = self.exposure()[0]
@@ -113,7 +113,7 @@ class Session:
 
 
 class Refusal(NamedTuple):
-    """Why an order is refused: a reason that is counted, and a sentence for the log."""
+    """The reason of a refused order: a category for the counts, and a sentence for the log."""
 
     reason: RejectReason
     detail: str
@@ -122,18 +122,19 @@ class Refusal(NamedTuple):
 WAITS: frozenset[RejectReason] = frozenset(
     {"suspended", "no_price", "limit_up", "limit_down", "no_volume", "t_plus_1"}
 )
-"""Reasons that may be gone on another day. A good-till-cancelled order then rests. Any other order
-is rejected."""
+"""Reasons that may no longer apply on a later day. A good-till-cancelled order then rests. Any
+other order is rejected.
+"""
 
 
 class Ticket:
     """The working state of one order in one session.
 
-    ``quantity`` is a magnitude, ``buying`` its direction, ``held`` the account's signed holding.
-    ``reference`` is the price before slippage at which the order would trade, ``price`` the price
-    after slippage, ``lot`` the multiple in which the name trades. ``explicit`` says that the
-    quantity was given as a number of shares, so that rounding it would change the order.
-    ``resting`` marks an order of an earlier session.
+    ``quantity`` is unsigned, ``buying`` is its direction, and ``held`` is the account's signed
+    holding. ``reference`` is the price of the trade before slippage, ``price`` the price after
+    slippage, and ``lot`` the lot size of the name. ``explicit`` is True if the order states a
+    number of shares, so that rounding would change the order. ``resting`` marks an order of an
+    earlier session.
     """
 
     # Class-level defaults keep the constructor short: it runs for every order.
@@ -172,7 +173,7 @@ class Ticket:
         self.asked = self.quantity
 
     def signed(self, quantity: float) -> float:
-        """Return a magnitude with this order's sign: positive for a buy."""
+        """Return an unsigned quantity with this order's sign: positive for a purchase."""
         return quantity if self.buying else -quantity
 
     def trim(self, quantity: float, reason: RejectReason) -> None:
@@ -228,7 +229,7 @@ def _bad_price(order: Order) -> Refusal | None:
 
 
 def untradable(symbol: str, column: int, session: Session) -> Refusal | None:
-    """Return why a name cannot be traded in this session, or None."""
+    """Return the reason why a name cannot be traded in this session, or None."""
     bars = session.bars
     if bars.instruments[column].kind == "future":
         return Refusal("unsupported", f"{symbol} is a future, which no account here can hold")
@@ -244,18 +245,19 @@ def untradable(symbol: str, column: int, session: Session) -> Refusal | None:
 TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
 
 DUST = 4.0
-"""How far a holding may be from the target it was brought to, in units of its last binary digit: 1
-- 0.7 is not 0.3."""
+"""Tolerance between a holding and its target, in units of the last binary digit: 1 - 0.7 is not
+0.3.
+"""
 
 
 NOTHING = 1e-6
-"""A change smaller than this fraction of a lot counts as no change."""
+"""A change smaller than this fraction of a lot is treated as no change."""
 
 
 def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
-    """Return the signed change in shares for an order in money or for a target, before rounding.
+    """Return the signed change in shares for an order in money or with a target, before rounding.
 
-    ``unit_value`` is the value of one share (or contract) at the sizing price, ``held`` the present
+    ``unit_value`` is the value of one share (or contract) at the sizing price, ``held`` the current
     holding.
     """
     amount, unit = order.amount, order.unit
@@ -279,8 +281,8 @@ def explicit_quantity(order: Order, account: Ledger) -> float | None:
 
 def size(ticket: Ticket, session: Session) -> Refusal | None:
     order = ticket.order
-    # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ
-    # in type.
+    # An agent may state 100 or a numpy number. Events contain plain floats, because a replay would
+    # otherwise differ in type.
     if order.unit == "shares":
         ticket.quantity = float(order.amount)
         ticket.asked = ticket.quantity
@@ -301,7 +303,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
         )
     ticket.quantity = float(abs(change))
     ticket.asked = ticket.quantity
-    # A target of zero names its number of shares too: all of them.
+    # A target of zero also states a number of shares: the whole holding.
     ticket.explicit = order.unit == "target_shares" or (
         order.amount == 0.0 and order.unit in TARGETS
     )
@@ -309,11 +311,11 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
 
 
 AT_OPEN, DURING, AT_CLOSE = 0, 1, 2
-"""The order in which fills of one session happen."""
+"""The order of fills within one session."""
 
 
 def trigger_price(order: Order) -> float | None:
-    """Return an order's own price: its limit or its stop; None for a market order."""
+    """Return an order's limit or stop price, or None for a market order."""
     return order.limit_price if order.kind == "limit" else order.stop_price
 
 
@@ -322,7 +324,8 @@ def satisfied(order: Order, buying: bool, price: float) -> bool:
         return True
     trigger = trigger_price(order)
     assert trigger is not None, "admission lets no limit or stop order pass without its price"
-    # A limit buy waits for a low price, a stop buy for a high one; sales the other way round.
+    # A limit purchase waits for a low price, a stop purchase for a high price. Sales do the
+    # opposite.
     wants_low = buying == (order.kind == "limit")
     return price <= trigger if wants_low else price >= trigger
 
@@ -330,7 +333,7 @@ def satisfied(order: Order, buying: bool, price: float) -> bool:
 def touched(order: Order, buying: bool, high: float, low: float) -> float | None:
     """Return the price at which a limit or stop order trades during the session, or None.
 
-    Ask only after the open failed to satisfy the order.
+    Call it only if the open did not satisfy the order.
     """
     trigger = trigger_price(order)
     reached = satisfied(order, buying, low if buying == (order.kind == "limit") else high)

@@ -1,4 +1,4 @@
-"""Policies for sales: T+1 locks and short sales."""
+"""Define the policies for sales: T+1 locks and short sales."""
 
 from typing import Literal
 
@@ -9,9 +9,11 @@ from tradeassay_bench.account.session import Refusal, Session, Ticket
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """``t_plus`` 1: shares bought in a session are locked until the next one. 0: no lock.
+    """The lock of newly bought shares.
 
-    ``on_locked`` says whether a sale that needs locked shares is refused or cut to the free ones.
+    With ``t_plus`` 1 the shares bought in a session are locked until the next session. With 0 there
+    is no lock. ``on_locked`` selects whether a sale of locked shares is refused or cut to the free
+    shares.
     """
 
     t_plus: Literal[0, 1] = 0
@@ -23,7 +25,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
             return None
         held = ticket.held
         if ticket.quantity > held or free == held:
-            return None  # more than is held at all: the question of shorting, not of locks
+            return None  # A sale beyond the holding is a matter of shorting, not of locks.
         if self.on_locked == "trim" and free > 0.0:
             ticket.trim(free, "t_plus_1")
             return None
@@ -36,10 +38,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 class Shorting(msgspec.Struct, frozen=True, kw_only=True):
     """Short sales.
 
-    ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
-    symbols that cannot be borrowed. ``max_volume_share`` bounds a short position by a share of the
-    session's volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding
-    is refused or cut to it (``on_short_shares``).
+    ``borrow_per_year`` is charged on the short value, in equal parts per session. ``unavailable``
+    contains the symbols that cannot be borrowed. ``max_volume_share`` limits a short position to a
+    fraction of the session's volume (None = no limit). If shorting is not ``allowed``, a sale
+    beyond the holding is refused or cut to the holding (``on_short_shares``).
     """
 
     allowed: bool = False

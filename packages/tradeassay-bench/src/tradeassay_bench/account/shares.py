@@ -1,4 +1,4 @@
-"""Decisions and trades at the close of a bar, and their account before costs.
+"""Simulate decisions and trades at the close of a bar, and the account before costs.
 
 ``compiled/shares.py`` prices decisions at several cost levels.
 """
@@ -11,20 +11,21 @@ import numpy as np
 from tradeassay.core.arrays import Floats, Ints
 
 COSTS_BP = (0.1, 1.0, 5.0, 10.0, 20.0)
-"""The cost levels of the benchmark: basis points of traded value, per side."""
+"""The benchmark's cost levels, in basis points of traded value per side."""
 
 _DUST: Final = 1e-9
-"""A position this small next to the largest trade is the rounding error of a closed position."""
+"""A position below this fraction of the largest trade is the rounding error of a closed position.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionList:
     """Decisions in the order of their bars.
 
-    ``row`` is the bar at whose close the decision was made and filled, ``leg`` the column of the
+    ``row`` is the bar at whose close the decision was made and filled. ``leg`` is the column of the
     asset. ``fraction`` is the signed target exposure of that leg, as a fraction of net equity at
     that close. ``signal`` is the index of the rule that fired, or -1 if unknown. Decisions of one
-    bar are carried out together.
+    bar are executed together.
     """
 
     row: Ints
@@ -44,7 +45,7 @@ class DecisionList:
 
 
 def decision_list(rows: list[tuple[int, int, float, int]]) -> DecisionList:
-    """Return decisions from tuples of row, leg, fraction and signal."""
+    """Return a decision list from tuples of row, leg, fraction and signal."""
     row, leg, fraction, signal = zip(*rows, strict=True) if rows else ((), (), (), ())
     return DecisionList(
         np.array(row, dtype=np.int64),
@@ -71,8 +72,8 @@ class Trades(Protocol):
 class TradedAccount:
     """Trades filled at the close of their bar, without costs.
 
-    ``position`` is what each trade left in its leg. ``equity`` is the account at every close,
-    ``held`` the quantities of shape (legs, bars).
+    ``position`` is the position in the leg after each trade. ``equity`` is the account's value at
+    every close, ``held`` the quantities, shape (legs, bars).
     """
 
     capital: float
@@ -104,7 +105,7 @@ def keep_account(trades: Trades, closes: Floats, capital: float) -> TradedAccoun
 
 
 def realised_by(trades: Trades, closes: Floats) -> Floats:
-    """Return the gain that each trade realised, against the average price of its position."""
+    """Return the gain realised by each trade, relative to the average price of its position."""
     size, price = [0.0] * closes.shape[0], [0.0] * closes.shape[0]
     gains = np.zeros(trades.row.size)
     rows = zip(trades.row.tolist(), trades.leg.tolist(), trades.quantity.tolist(), strict=True)

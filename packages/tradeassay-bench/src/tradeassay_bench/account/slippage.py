@@ -1,4 +1,4 @@
-"""Slippage: the distance between the reference price and the price of a trade."""
+"""Define slippage: the difference between the reference price and the price of a trade."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ from tradeassay_bench.account.commission import BPS
 
 
 class Slippage(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed number of basis points against the trader. 0 means none.
+    """A fixed number of basis points against the trader. 0 means no slippage.
 
-    A limit is a promise: slippage never carries a limit order beyond its limit price.
+    A limit order never trades beyond its limit price.
     """
 
     bps: float = 0.0

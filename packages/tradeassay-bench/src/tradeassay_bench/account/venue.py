@@ -1,4 +1,4 @@
-"""Venues: frozen sets of policies, each for one question, and the built-in venues.
+"""Define venues, which are frozen sets of policies, and the built-in venues.
 
 Any change that could alter a fill gets a new version in the venue's id.
 """
@@ -29,19 +29,20 @@ from tradeassay_bench.core.agent import Rules
 from tradeassay_bench.core.events import AccountTerms
 
 Gate = Callable[[Ticket, Session], Refusal | None]
-"""A policy's check of one order. It may trim the ticket. A refusal ends the order."""
+"""A policy's check of one order. It may reduce the ticket's quantity. A refusal rejects the order.
+"""
 
 
 class Resting(msgspec.Struct, frozen=True, kw_only=True):
-    """How a venue treats orders that rest from earlier sessions.
+    """A venue's treatment of resting orders from earlier sessions.
 
-    ``supersede``: a new order for a symbol ends (``Expired``) the orders that rest for it from
+    ``supersede``: a new order for a symbol cancels (``Expired``) the resting orders for it from
     earlier sessions. This is how an agent withdraws an order. Orders of one batch never supersede
     each other.
 
     ``held_to_side``: a good-till-cancelled target order whose target contradicts its side is
     refused at once, even if its name cannot be traded now. The first versions of the venues do not
-    set it. There such an order waits and later trades as its target says.
+    set it. There such an order rests and later trades towards its target.
     """
 
     supersede: bool = True
@@ -49,7 +50,7 @@ class Resting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Era(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules that hold from the ISO day ``start`` on, until the next era begins."""
+    """The rules in force from the ISO day ``start`` until the next era begins."""
 
     start: str
     fees: Fees
@@ -59,7 +60,7 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
 class ContractRules(msgspec.Struct, frozen=True, kw_only=True):
     """Rules for futures contracts, which no account can hold. They have no effect.
 
-    The hash of every venue that a run has recorded covers these values.
+    They remain because recorded hashes of venues include them.
     """
 
     roll: Literal["next"] = "next"
@@ -67,15 +68,15 @@ class ContractRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Venue(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules by which orders become fills.
+    """The rules that turn orders into fills.
 
     Every number of the rules is a field of one of the policies. ``margin`` None means a cash
-    account. ``priority`` is the order within a batch. ``sells_first`` lets a decision spend the
-    proceeds of its own sales, however it lists its orders. ``as_given`` keeps the given order.
-    ``periods_per_year`` is the number of sessions by which yearly rates are divided.
+    account. ``priority`` is the order of execution within a batch. With ``sells_first``, a decision
+    can spend the proceeds of its sales, even if it lists them last. ``as_given`` keeps the given
+    order. ``periods_per_year`` is the number of sessions by which annual rates are divided.
 
-    Where rules changed over time, ``eras`` (oldest first) replace ``fees`` and ``price_limits``,
-    which then hold today's rules. A day before the first era has the rules of the first era.
+    If rules changed over time, ``eras`` (oldest first) replace ``fees`` and ``price_limits``, which
+    then contain today's rules. A day before the first era has the rules of the first era.
     """
 
     id: str
@@ -136,7 +137,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def gates(self, *, buying: bool, era: Era | None = None) -> tuple[Gate, ...]:
-        """Return the checks of an order in the order they run, without those that never bind."""
+        """Return an order's checks in the order of execution, without checks that never apply."""
         gates: list[Gate] = []
         limits = self.price_limits if era is None else era.price_limits
         if limits is not None:
@@ -158,9 +159,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Venue:
         """Return this venue with concentration limits added.
 
-        None adds no limit.
-
-        If the venue has limits of its own, the stricter limit holds.
+        None adds no limit. If the venue already has a limit, the stricter one applies.
         """
         own = self.concentration
         concentration = msgspec.structs.replace(
@@ -171,7 +170,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, concentration=concentration)
 
     def rules(self, *, benchmark_index: str | None = None, day: str | None = None) -> Rules:
-        """Return the rules that an agent is shown.
+        """Return the rules that an agent sees.
 
         ``day`` is an ISO day. It selects the era of a venue with eras.
         """
@@ -205,14 +204,14 @@ def _stricter(own: _N | None, added: _N | None) -> _N | None:
 
 
 def _registration_error(name: str, item: object) -> str | None:
-    """Return why an object cannot be registered as a venue under ``name``, or None."""
+    """Return the reason why an object cannot be registered as the venue ``name``, or None."""
     if not isinstance(item, Venue):
         return f"expected a Venue, got {item!r:.60}"
-    return None if item.id == name else f"its id is '{item.id}'; give both one name"
+    return None if item.id == name else f"its id is '{item.id}'; use one name for both"
 
 
 venues: Registry[Venue] = Registry("venue", _registration_error)
-"""All venues by id. A package adds its own through the entry-point group ``tradeassay.venues``."""
+"""All venues by id. A package adds venues through the entry-point group ``tradeassay.venues``."""
 
 
 _TENTH_OF_VOLUME = Participation(max_share=0.10)
@@ -249,7 +248,7 @@ ASHARE = Venue(
     participation=_TENTH_OF_VOLUME,
 )
 _STAMP_DUTY = (
-    # from, on purchases, on sales (basis points); see docs/reference/venues.md for the sources
+    # start, tax on purchases, tax on sales (basis points); sources in docs/reference/venues.md
     ("1992-06-12", 30.0, 30.0),
     ("1997-05-10", 50.0, 50.0),
     ("1998-06-12", 40.0, 40.0),

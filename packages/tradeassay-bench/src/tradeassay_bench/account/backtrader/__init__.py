@@ -1,4 +1,4 @@
-"""The account of programs written for Backtrader, and of programs that state target positions."""
+"""Simulate the account of programs that use Backtrader or output target positions."""
 
 from tradeassay_bench.account.backtrader.broker import (
     BarTable as BarTable,

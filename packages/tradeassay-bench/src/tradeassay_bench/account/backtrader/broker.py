@@ -1,10 +1,10 @@
-"""Backtrader's broker on the host: carries out orders on the bars by the framework's rules.
+"""Simulate Backtrader's broker on the host: execute orders on bars by the framework's rules.
 
-The rules are those of its default broker, for shares: orders are checked against the cash when the
-broker gets them and again when they are filled; a market order fills at the next open; short sales
-bring cash; children of a bracket wait for their parent and end each other. Sums are formed in the
-framework's order, so that an account agrees with the framework's to the last bit. None of this runs
-in the child.
+The rules are those of Backtrader's default broker for shares. Orders are checked against the cash
+when they are submitted and again when they are filled. A market order fills at the next open. Short
+sales add cash. Children of a bracket wait for their parent and cancel each other. Sums are computed
+in the framework's order, so that the account agrees with the framework's to the last bit. None of
+this code runs in the child process.
 """
 
 import math
@@ -33,22 +33,25 @@ from tradeassay_bench.account.backtrader.orders import (
 from tradeassay_bench.account.position import BrokerPosition
 
 MAX_STEPS: Final = 5_000_000
-"""How many times orders may be matched against bars in one run. An honest program cannot reach this
-number within its time limit."""
+"""Maximum number of matches of an order against a bar in one run. An honest program cannot reach
+this number within its time limit.
+"""
 _SAME: Final = 4e-9
-"""Targets of two rows that differ by less are equal. It is more than the look-ahead check tolerates
-in both rows together, so that a change which that check misses is never an order."""
+"""Targets of two rows are equal if they differ by less than this. The value exceeds the look-ahead
+check's tolerance for both rows together. A change that the check cannot detect therefore never
+becomes an order.
+"""
 _DUST: Final = 1e-12
-"""A change of position that is smaller, relative to the position, is a rounding error."""
+"""A change of a position, relative to the position, is a rounding error below this value."""
 
 
 class Sizing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How large an order is when the strategy names no size.
+    """The size of an order for which the strategy states no size.
 
     ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at
-    the close of the bar that decides; an order given while a position is open is for the whole of
-    it. ``own``: the task says how the strategy works out its sizes, and ``value`` is the stake of
-    an order that names none.
+    the close of the bar on which the strategy decides. An order submitted while a position is open
+    is for the whole position. ``own``: the task defines how the strategy calculates its sizes, and
+    ``value`` is the size of an order without one.
     """
 
     kind: Literal["fixed", "percent", "own"]
@@ -60,9 +63,9 @@ class Sizing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The broker's terms.
+    """The broker's starting cash and commission.
 
-    ``commission`` is a share of the traded value. Raises UserError for impossible ones.
+    ``commission`` is a fraction of the traded value. Raises UserError for impossible values.
     """
 
     cash: float = 10_000.0
@@ -72,19 +75,20 @@ class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cash) and self.cash > 0):
             raise UserError(
-                f"{self.cash:g} is not enough cash to start with", hint="give more than 0"
+                f"starting cash of {self.cash:g} is not enough", hint="use a value above 0"
             )
         if not 0 <= self.commission < 1:
             hint = "0.001 is 0.1 %"
             raise UserError(
-                f"a commission of {self.commission:g} is not a share of a trade", hint=hint
+                f"a commission of {self.commission:g} is not a fraction of the traded value",
+                hint=hint,
             )
 
 
 class BarTable(Protocol):
     """Bars of one or more assets on one clock.
 
-    Each label has ``time``, ``open``, ``high``, ``low`` and ``close``.
+    Each asset has ``time``, ``open``, ``high``, ``low`` and ``close``.
     """
 
     @property
@@ -94,7 +98,8 @@ class BarTable(Protocol):
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
     """One execution.
 
-    ``size`` is signed. ``opened`` and ``closed`` are its parts, ``pnl`` the gain of the closed one.
+    ``size`` is signed. ``opened`` and ``closed`` are the parts that opened and closed a position.
+    ``pnl`` is the gain of the closed part.
     """
 
     bar: int
@@ -109,10 +114,10 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
-    """A position from nothing back to nothing, or still open (``exit_bar`` None).
+    """One trade from flat to flat, or a trade that is still open (``exit_bar`` None).
 
-    ``size`` is the largest it had, with the sign it was opened with. ``entry_price`` the average.
-    ``pnl`` is before, ``net`` after commission, both of what has been closed so far.
+    ``size`` is the largest size of the position, with the sign of its entry. ``entry_price`` is the
+    average price. ``pnl`` is the realised gain before commission, ``net`` the gain after it.
     """
 
     asset: str
@@ -163,13 +168,13 @@ class _Running:
 
 @dataclass(slots=True)
 class TradeBook:
-    """Trades by asset and trade id. Fed with fills, as the framework's strategies are."""
+    """Round trips by asset and trade id, built from fills as in the framework."""
 
     _running: dict[tuple[str, int], _Running] = field(default_factory=dict)
     _started: list[tuple[str, int, _Running]] = field(default_factory=list)
 
     def add(self, fill: Fill, tradeid: int, closing: float, opening: float) -> None:
-        """Count a fill. ``closing`` and ``opening`` are the commissions of its two parts."""
+        """Add a fill. ``closing`` and ``opening`` are the commissions of its two parts."""
         run = self._running.get((fill.asset, tradeid)) or self._start(fill.asset, tradeid)
         if fill.closed:
             run.update(fill.bar, fill.closed, fill.price, closing)
@@ -205,9 +210,9 @@ class TradeBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerReplay:
-    """The outcome of the orders.
+    """The result of executing the orders.
 
-    ``equity`` is the account's value after each bar, ``statuses`` one per order.
+    ``equity`` is the account's value after each bar. ``statuses`` has one status per order.
     """
 
     fills: tuple[Fill, ...]
@@ -229,11 +234,11 @@ def replay(
     *,
     steps: int = MAX_STEPS,
 ) -> BrokerReplay:
-    """Carry out a checked record of orders.
+    """Execute a validated record of orders and return the result.
 
-    ``turns`` is the number of bars the strategy ran, if it ended early. Raises :class:`BadOrders`
-    for orders that no broker could have taken, or that take more than ``steps`` matches of an order
-    with a bar to follow.
+    ``turns`` is the number of bars of a strategy that ended early. Raises :class:`BadOrders` for
+    orders that no broker could have accepted, or that need more than ``steps`` matches of an order
+    with a bar.
     """
     broker = _Broker(bars, terms, steps)
     turns = broker.rows if turns is None else min(turns, broker.rows)
@@ -249,7 +254,7 @@ def replay(
         else:
             bar = max(
                 bar + 1, turns_of_actions[number]
-            )  # no order is waiting: skip to the next one
+            )  # no order is resting: skip to the next submission
     for remaining in range(number, len(log)):
         broker.take(log, remaining)
     return broker.outcome(turns)
@@ -258,13 +263,12 @@ def replay(
 def carry_targets(
     targets: Floats, bars: BarTable, terms: BrokerTerms, *, steps: int = MAX_STEPS
 ) -> tuple[OrderLog, BrokerReplay]:
-    """Trade an account to target positions (rows, assets) in -1 .. 1.
+    """Trade an account to target positions and return the orders and the result.
 
-    Return orders and outcome.
-
-    A target that differs from the row before (before the first row it is 0) becomes a market order,
-    sized by the account at that close. Orders that reduce come first, so that their cash can be
-    used. Raises :class:`BadOrders`.
+    ``targets`` has shape (rows, assets) with values in -1 .. 1. A change from the previous row (0
+    before the first row) becomes a market order, sized from the account's value at that close.
+    Orders that reduce a position are submitted first and free cash for the others. Raises
+    :class:`BadOrders`.
     """
     broker = _Broker(bars, terms, steps)
     before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
@@ -295,9 +299,9 @@ def carry_targets(
 
 
 class _Broker:
-    """One account on its way through the bars.
+    """Simulates one account bar by bar.
 
-    Orders come in between two turns. A turn is a bar.
+    Each turn processes one bar. Orders are submitted between two turns.
     """
 
     def __init__(self, bars: BarTable, terms: BrokerTerms, most: int) -> None:
@@ -341,7 +345,7 @@ class _Broker:
         self._submit(make_order(log, number, decision_bar.close, decision_bar.time))
 
     def buy_or_sell(self, ref: int, row: int, place: int, size: float) -> None:
-        """Take a market order of signed ``size``, decided on the close of ``row``."""
+        """Submit a market order of signed ``size``, decided on the close of ``row``."""
         decision_bar = self.bars[place][row]
         close, end = decision_bar.close, end_of_day(decision_bar.time)
         self._submit(
@@ -359,17 +363,17 @@ class _Broker:
     def sizes_for(
         self, row: int, targets: list[float], places: list[int], sizing: Sizing
     ) -> list[tuple[int, float]]:
-        """Return the orders (place, signed size) that bring assets to their targets.
+        """Return the orders (place, signed size) that move assets to their targets.
 
-        ``places`` are the columns of the assets. Reductions come first. The account is valued after
-        all fills up to ``row``, at its close.
+        ``places`` are the columns of the assets. Reductions are listed first. The account is valued
+        at the close of ``row``, after all fills up to it.
         """
         prices = [bars[row].close for bars in self.bars]
         held_value = 0.0
         for holding, price in zip(self.holdings, prices, strict=True):
             held_value += (
                 holding.size * price
-            )  # in the framework's order: a last digit can decide a size
+            )  # in the framework's order: the last digit can change a size
         worth = self.cash + held_value
         orders = []
         for place in places:
@@ -416,7 +420,7 @@ class _Broker:
                 self._submitted.append(member)
 
     def _is_orphan(self, order: OrderState) -> bool:
-        """Reject an order whose parent is gone. Return whether it was rejected."""
+        """Reject an order whose parent no longer exists. Return whether the order was rejected."""
         if order.parent and order.parent not in self._families:
             order.status = "rejected"
             return True
@@ -456,9 +460,9 @@ class _Broker:
             self.states.append((bar, self.cash, held))
 
     def _check_submitted(self) -> None:
-        """Accept the orders that the cash would cover if they were filled in turn.
+        """Accept the submitted orders that the cash covers, in sequence.
 
-        They are priced at the requested prices.
+        Each order is valued at its requested price.
         """
         cash = self.cash
         held: dict[int, BrokerPosition] = {}
@@ -501,7 +505,7 @@ class _Broker:
             else:
                 self.cash = cash
         if closed + opened:
-            # Into positions, fills and trades
+            # update positions, fills and trades
             size = closed + opened
             holding.size, holding.price, _, _ = holding.after(size, price)
             order.left -= size
@@ -528,9 +532,9 @@ class _Broker:
             self._end_family(order, whole=True)
 
     def _cancel(self, order: OrderState, *, with_family: bool = True) -> None:
-        """Cancel a waiting order.
+        """Cancel a resting order.
 
-        Nothing happens to an order that is finished or that the broker has not accepted yet.
+        Orders that are finished or not yet accepted are left unchanged.
         """
         self._count(1 + len(self._pending) // 8)
         try:
@@ -557,10 +561,10 @@ class _Broker:
         self._pending = remaining
 
     def _end_family(self, order: OrderState, *, whole: bool) -> None:
-        """Update the bracket of an order that ended.
+        """Update the bracket of a finished order.
 
-        A filled parent activates its children. A filled child, or an end without a fill, ends the
-        whole bracket.
+        A filled parent activates its children. A filled child, or an end without a fill, cancels
+        the whole bracket.
         """
         head = order.parent or order.ref
         family = self._families[head]
@@ -582,7 +586,7 @@ class _Broker:
     def _equity(self, turns: int) -> Floats:
         """Return the account's value after each bar.
 
-        Only prices move between fills, and nothing after the end.
+        Only prices change between fills, and nothing changes after the last turn.
         """
         closes = [feed["close"] for feed in self._feeds]
         value = np.empty(self.rows)
@@ -594,8 +598,8 @@ class _Broker:
                     continue
                 worth = holding.size * close[start:stop]
                 won = holding.size * (close[start:stop] - holding.price)
-                # The framework subtracts the gain and adds it back, for leverage. Its rounding
-                # errors are reproduced here.
+                # The framework subtracts the gain and adds it again, because of leverage. The same
+                # steps reproduce its rounding errors.
                 total = total + (worth - won) + won if holding.size > 0 else total + worth
             value[start:stop] = cash + total
         value[turns:] = value[turns - 1] if turns else self.states[0][1]

@@ -1,4 +1,4 @@
-"""A strategy's orders, read strictly from the columns of the child process, and their fill rules."""
+"""Validate a strategy's orders from the columns of the child process, and apply fill rules."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,30 +19,33 @@ from tradeassay.core.order_columns import (
 )
 
 MAX_ACTIONS: Final = 250_000
-"""How many orders and cancellations one run may have."""
+"""Maximum number of orders and cancellations in one run."""
 MAX_SIZE: Final = 1e15
-"""The largest size. Larger numbers of units are not exact as a double."""
+"""The largest size. A double cannot represent all larger whole numbers exactly."""
 
 _OF_ORDERS: Final = tuple(
     name for name in (*INTEGERS, *FLOATS) if name not in ("action", "turn", "row", "ref")
 )
-"""Columns of orders only. They are zero in a cancellation."""
+"""Columns that apply to orders only. They are zero in a cancellation."""
 
 
 class BadOrders(ValueError):
-    """The columns are not a record of orders. The text says what is wrong, and quotes nothing."""
+    """Columns that do not form a valid record of orders.
+
+    The message describes the error and quotes none of the values.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OrderLog:
-    """Orders and cancellations in the order in which they were given, one row each.
+    """Orders and cancellations in order of submission, one row each.
 
-    ``action``: 0 an order, 1 a cancellation (of ``ref``; its other columns are 0). ``turn``: how
-    many times the broker had acted when it came; ``row``: the bar that the strategy saw as the
-    current one (-1 before the first). In the ordinary case ``turn`` is ``row + 1``: decided after
-    the bar was over. ``side`` is 1 or -1, ``kind`` a place in :data:`KINDS`. ``given`` says which
-    of the prices were named at all. ``parent`` and ``oco`` are refs of other orders, 0 for none.
-    ``valid`` is a day number of the framework.
+    ``action`` is 0 for an order and 1 for a cancellation of ``ref``, whose remaining columns are 0.
+    ``turn`` is the number of bars that the broker had processed at submission. ``row`` is the
+    strategy's current bar (-1 before the first). Usually ``turn`` is ``row + 1``, because
+    strategies decide after the close of a bar. ``side`` is 1 or -1, ``kind`` an index in
+    :data:`KINDS`. ``given`` marks the prices that the strategy set. ``parent`` and ``oco`` are refs
+    of related orders, or 0. ``valid`` is a day number of the framework.
     """
 
     action: Ints
@@ -69,21 +72,21 @@ class OrderLog:
 
     @property
     def orders(self) -> int:
-        # Cancellations are no orders.
+        # Cancellations have no order kind.
         return int((self.action == ACTION_SUBMIT).sum())
 
     @property
     def decided(self) -> Ints:
-        """The bar after which each action was decided.
+        """Return the bar after which each action was decided.
 
-        Actions before the first bar count as the first bar's.
+        Actions before the first bar are assigned to the first bar.
         """
         return np.maximum(self.turn - 1, 0)
 
     def kinds(self) -> frozenset[str]:
-        """Return the kinds of orders that occur.
+        """Return the kinds of orders in the log.
 
-        ``bracket`` and ``oco`` for orders that hang together.
+        Related orders add ``bracket`` or ``oco``.
         """
         sent = self.action == ACTION_SUBMIT
         names = {KINDS[kind] for kind in np.unique(self.kind[sent]).tolist()}
@@ -97,18 +100,18 @@ class OrderLog:
 
 
 def order_log(count: int, **columns: NDArray[Any]) -> OrderLog:
-    """Return a log of ``count`` actions with the given columns. All others are 0."""
+    """Return a log of ``count`` actions with the given columns. Missing columns are 0."""
     zeros: dict[str, Any] = {name: np.zeros(count, dtype=np.int64) for name in INTEGERS}
     zeros |= {name: np.zeros(count) for name in FLOATS}
     return OrderLog(**{**zeros, **columns})
 
 
 EMPTY: Final = order_log(0)
-"""No orders at all."""
+"""A log without orders."""
 
 
 def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> OrderLog:
-    """Return the record of a run over ``rows`` bars of ``assets`` assets.
+    """Return the validated order log of a run over ``rows`` bars of ``assets`` assets.
 
     Raises :class:`BadOrders`.
     """
@@ -127,8 +130,8 @@ def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> 
     if len(log):
         if (log.turn < 0).any() or (log.turn > rows).any() or (np.diff(log.turn) < 0).any():
             raise BadOrders("turns that run back, or beyond the last bar")
-        # A strategy sees the bar its broker has just processed, or (with a timer that cheats) the
-        # next one.
+        # A strategy's current bar is the last one its broker has processed or, with a timer that
+        # looks ahead ("cheats" in Backtrader), the next bar.
         if ((log.row != log.turn - 1) & (log.row != log.turn)).any() or (log.row >= rows).any():
             raise BadOrders("an action on a bar that was not the current one")
         _check_values(log, assets)
@@ -161,7 +164,7 @@ def _check_values(log: OrderLog, assets: int) -> None:
 
 
 def _check_refs(log: OrderLog) -> None:
-    """Check that every order has its own ref and names only orders that came before it."""
+    """Check that refs are unique and that every order refers only to earlier orders."""
     refs: set[int] = set()
     parts = zip(
         log.action.tolist(), log.ref.tolist(), log.parent.tolist(), log.oco.tolist(), strict=True
@@ -189,8 +192,8 @@ _TRAILING = frozenset({"trailing", "trailing-limit"})
 class OrderState:
     """An open order.
 
-    ``left`` is signed. ``price`` is the trigger (or the limit of a limit order) and moves for
-    trailing orders. ``limit`` is the limit behind a trigger.
+    ``left`` is the signed remainder. ``price`` is the trigger, or the limit of a limit order. It
+    moves for trailing orders. ``limit`` is the limit price that applies after the trigger.
     """
 
     ref: int
@@ -225,7 +228,7 @@ class OrderState:
     def trail(self, close: float) -> None:
         """Move the trigger of a trailing order after a bar.
 
-        It follows the price in one direction only.
+        The trigger follows the price in one direction only.
         """
         distance = self.trail_amount or close * self.trail_percent
         moved = close + distance if self.buys else close - distance
@@ -235,7 +238,7 @@ class OrderState:
                 self.limit = moved - self.offset
 
     def expires(self, now: float) -> bool:
-        """Return whether it has expired. Market orders never expire."""
+        """Return whether the order has expired. Market orders never expire."""
         return self.kind != "market" and bool(self.valid) and now > (self.valid or 0.0)
 
 
@@ -279,7 +282,7 @@ def make_order(log: OrderLog, number: int, close: float, now: float) -> OrderSta
 
 
 class Bar(NamedTuple):
-    """One bar of one asset, and its time as a day number."""
+    """One bar of one asset, with its time as a day number."""
 
     time: float
     open: float
@@ -295,10 +298,10 @@ def price_of(order: OrderState, bar: Bar) -> float | None:
 
 
 def _close(order: OrderState, bar: Bar) -> float | None:
-    """At the session's last close.
+    """Return the fill price of a close order: the session's last close.
 
-    Only the next session's first bar shows that a bar was the last one. The fill comes then, at the
-    price that was noted.
+    Only the first bar of the next session shows that the previous bar was the last. The order then
+    fills at the stored close.
     """
     if bar.time > order.created and bar.time >= order.session_end:
         if order.last_close and bar.time > order.session_end:
@@ -309,8 +312,10 @@ def _close(order: OrderState, bar: Bar) -> float | None:
 
 
 def _limit(order: OrderState, bar: Bar, limit: float) -> float | None:
-    """At the open when that is as good as the limit or better, else at the limit when the bar
-    touched it.
+    """Return the fill price of a limit order, or None.
+
+    The order fills at the open if that is at the limit or better. Otherwise it fills at the limit
+    if the bar touched it.
     """
     if order.buys:
         if limit >= bar.open:
@@ -322,8 +327,10 @@ def _limit(order: OrderState, bar: Bar, limit: float) -> float | None:
 
 
 def _stop(order: OrderState, bar: Bar) -> float | None:
-    """At the open when the bar opened beyond the trigger, else at the trigger when the bar touched
-    it.
+    """Return the fill price of a stop order, or None.
+
+    The order fills at the open if the bar opened beyond the trigger. Otherwise it fills at the
+    trigger if the bar touched it.
     """
     trigger = order.price
     if order.buys:
@@ -345,8 +352,8 @@ def _stop_limit(order: OrderState, bar: Bar) -> float | None:
     order.triggered = True
     if (limit >= trigger) if order.buys else (limit <= trigger):
         return trigger
-    # The limit lies on the near side of the trigger: it was passed again only if the bar closed
-    # beyond it.
+    # The limit is on the near side of the trigger. The price has crossed it again only if the bar
+    # closed beyond it.
     if order.buys:
         return limit if bar.open > bar.close and limit >= bar.close else None
     return limit if bar.open <= bar.close and limit <= bar.close else None

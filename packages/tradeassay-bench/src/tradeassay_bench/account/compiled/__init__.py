@@ -1,6 +1,5 @@
-"""Policies in compiled code: each form is kept next to the policy it compiles, and is proven equal
-to it.
+"""Provide policies in compiled code. Each module documents the policy that it compiles.
 
-``tests/arena/account/test_compiled_forms.py`` holds every form against the exchange and the ledger.
-Modules below import numba, so they are imported on use.
+``tests/arena/account/test_compiled_forms.py`` tests every compiled form against the exchange and
+the ledger. The modules of this package import numba, so they are imported on first use.
 """

@@ -1,8 +1,8 @@
-"""One account in compiled code: the work of the exchange and the ledger without their objects.
+"""Simulate one account in compiled code, without the objects of the exchange and the ledger.
 
-The exchange would take every trade made here unchanged. Quantities are first cut to what its
-policies allow, so that a replay fills the same orders at the same prices and ends with the same
-money. The functions are compiled by numba, or plain Python without it.
+The exchange would fill every trade of this module unchanged. Quantities are first cut to the limits
+of its policies, so that a replay fills the same orders at the same prices and ends with the same
+cash. numba compiles the functions. Without numba they run as plain Python.
 """
 
 from math import ceil, floor
@@ -38,17 +38,18 @@ _COMPILER = Compiler(Path(__file__).parent, counted=False)
 inner, inlined = _COMPILER.inner, _COMPILER.inlined
 
 EMPTY = -1
-"""No column: nothing is held here."""
+"""Column of an empty entry."""
 
 
 class SeatBook(NamedTuple):
-    """An account's positions: seats first, then positions whose seat was given up before a sale.
+    """An account's positions as arrays.
 
-    ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session
-    traded) are per name. ``money`` holds cash and the value traded in the session. ``tally`` the
-    positions, how many entries are in use, and the orders logged. ``log`` has rows (session,
-    column, signed units), or none when no log is wanted. ``needs`` is room for a margin call to
-    calculate in.
+    Entries for seats come first, then positions that lost their seat before they could be sold.
+    ``column`` is :data:`EMPTY` for an empty entry. ``held`` and ``touched`` (the last session with
+    a trade) have one value per name. ``money`` contains the cash and the value traded in the
+    session. ``tally`` contains the number of positions, of entries in use, and of logged orders.
+    ``log`` has rows (session, column, signed units), or no rows without a log. ``needs`` is a work
+    array for margin calls.
     """
 
     column: Ints
@@ -63,9 +64,9 @@ class SeatBook(NamedTuple):
 
 
 def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats) -> SeatBook:
-    """Return ``count`` accounts that hold nothing but cash, each in a row of the arrays.
+    """Return ``count`` accounts that contain only cash, one per row of the arrays.
 
-    ``log`` is shared.
+    All of them share ``log``.
     """
     places = seats + names
     money = np.zeros((count, 2))
@@ -75,7 +76,7 @@ def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats)
         units=np.zeros((count, places)),
         last=np.zeros((count, places)),
         held=np.zeros((count, names), np.bool_),
-        # Looked up by name more often than anything else: small enough to stay in the cache.
+        # Looked up by name more often than any other array, so it is small enough for the cache.
         touched=np.full((count, names), -1, np.int32),
         money=money,
         tally=np.zeros((count, 3), np.int64),
@@ -88,8 +89,8 @@ def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats)
 def whole_lots(units: float, lot: float) -> float:
     """Round a magnitude down to whole lots, as the exchange does.
 
-    A number of tiny lots beyond about 2 ** 33 may lose one more lot when it is rounded again. The
-    exchange rounds again, so the returned number is one that stays the same.
+    With tiny lots, a count beyond about 2 ** 33 may lose another lot when it is rounded again. The
+    exchange rounds again, so the result is rounded until it no longer changes.
     """
     if lot >= 1.0:
         return floor(units / lot + WHOLE) * lot
@@ -112,7 +113,7 @@ def within(bound: float, lot: float) -> float:
 def cash_change(
     units: float, price: float, multiplier: float, buying: bool, rules: TapeRules
 ) -> float:
-    """Return the change of cash by a trade of a magnitude: its value, fee and tax."""
+    """Return a trade's change of cash: its value, fee and tax. ``units`` is unsigned."""
     value = units * price * multiplier
     fee = value * (rules.buy_bps if buying else rules.sell_bps) * BPS
     tax = 0.0 if buying else value * rules.tax_bps * BPS
@@ -137,7 +138,7 @@ def slipped(reference: float, buying: bool, rules: TapeRules) -> float:
 def book_trade(
     book: SeatBook, at: int, t: int, change: float, cash: float, value: float, logged: bool
 ) -> None:
-    """Apply a fill of ``change`` signed units to the position in place ``at``."""
+    """Apply a fill of ``change`` signed units to entry ``at``."""
     column = book.column[at]
     book.money[0] += cash
     book.money[1] += value
@@ -168,7 +169,9 @@ def clear(book: SeatBook, at: int) -> None:
 
 @inlined
 def valued(book: SeatBook, t: int, which: int, tape: Tape) -> tuple[float, float]:
-    """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, else at the last
+    """Return (equity, gross exposure) at a session's prices.
+
+    ``which`` selects :data:`FILL` or :data:`MARK`. A name without that price is valued at its last
     mark.
     """
     equity, gross = book.money[0], 0.0
@@ -188,9 +191,9 @@ def valued(book: SeatBook, t: int, which: int, tape: Tape) -> tuple[float, float
 
 @inlined
 def shrink(book: SeatBook, at: int, t: int, units: float, tape: Tape, rules: TapeRules) -> None:
-    """Reduce a position by a magnitude, as far as the session allows.
+    """Reduce a position by an unsigned quantity, as far as the session allows.
 
-    The whole position is closed if ``units`` is its size.
+    If ``units`` equals the position's size, the whole position is closed.
     """
     column = book.column[at]
     buying = book.units[at] < 0.0
@@ -224,9 +227,9 @@ def largest(
     tape: Tape,
     rules: TapeRules,
 ) -> float:
-    """Return how many units of a name an order for ``wanted`` (signed value) may become.
+    """Return the largest number of units that an order may trade.
 
-    ``held`` is signed.
+    ``wanted`` is the signed value of the order, ``held`` the signed holding.
     """
     reference = tape.grid[t, column, FILL]
     lot, multiplier = tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
@@ -263,8 +266,9 @@ def paid(cash: float, units: float, unit: float, lot: float, rules: TapeRules) -
 def carried(
     book: SeatBook, t: int, column: int, units: float, buying: bool, tape: Tape, rules: TapeRules
 ) -> float:
-    """Return how many of ``units`` a margin account's equity carries: halved until it does, at most
-    ten times.
+    """Return how many of ``units`` the equity of a margin account supports.
+
+    The number is halved until the initial margin is met, at most ten times.
     """
     equity, gross = valued(book, t, FILL, tape)
     reference = tape.grid[t, column, FILL]
@@ -400,7 +404,7 @@ def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
 def liquidate(
     book: SeatBook, at: int, t: int, missing: float, tape: Tape, rules: TapeRules
 ) -> None:
-    """Close as much of a position as frees ``missing``, at the mark, ignoring limits."""
+    """Close as much of a position as frees ``missing`` of margin, at the mark, without limits."""
     column, held = book.column[at], book.units[at]
     buying, lot, multiplier = held < 0.0, tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     reference = tape.grid[t, column, MARK]

@@ -1,9 +1,10 @@
 """Price exposures filled at the close of their bar, at several cost levels in one compiled pass.
 
-The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded
-value. Exposures are shares of net equity, so a costlier level holds less from the first fee on, and
-each level carries its own account. Between two decisions quantities do not change, so only the bars
-with decisions are visited. Equity in between is read off the closes when a curve is asked for.
+The policy: no slippage, no lots, short sales add cash, and the fee is in basis points of the traded
+value. Exposures are fractions of net equity, so higher costs lead to smaller positions after the
+first fee. Each cost level therefore has its own account. Quantities do not change between two
+decisions, so only bars with decisions are visited. An equity curve between decisions is computed
+from the closes on request.
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,10 @@ compiled, inner = _COMPILER.compiled, _COMPILER.inner
 class Priced:
     """The result by cost level.
 
-    Equity starts at 1, fees and traded value are fractions of it.
+    Equity starts at 1. Fees and traded value are fractions of the initial equity.
 
-    ``quantity`` is what each decision traded at each level, shape (levels, decisions). ``curve``
-    has shape (levels, bars), equity at every close, or is None where it was not asked for.
+    ``quantity`` is the quantity traded by each decision at each level, shape (levels, decisions).
+    ``curve`` is the equity at every close, shape (levels, bars), or None if no curve was requested.
     """
 
     final: Floats
@@ -45,20 +46,20 @@ def price_decisions(
     *,
     curve: bool = False,
 ) -> Priced:
-    """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held.
+    """Price decisions on closes of shape (legs, bars), starting with equity 1 and no positions.
 
-    An account that falls to zero stays there. Raises :class:`UserError` for a decision outside the
-    bars or an unknown leg.
+    An account that falls to zero stays at zero. Raises :class:`UserError` for a decision outside
+    the bars or an unknown leg.
     """
     closes = np.ascontiguousarray(closes, dtype=np.float64)
     costs = np.asarray(costs_bp, dtype=np.float64) / 10_000.0
     if closes.ndim != 2:
-        raise UserError("closes have the shape (legs, bars)")
+        raise UserError("closes must have the shape (legs, bars)")
     if len(decisions):
         if int(decisions.row[-1]) >= closes.shape[1] or int(decisions.row[0]) < 0:
-            raise UserError("a decision lies outside the bars")
+            raise UserError("a decision is outside the bars")
         if int(decisions.leg.max()) >= closes.shape[0] or int(decisions.leg.min()) < 0:
-            raise UserError("a decision names a leg that is not there")
+            raise UserError("a decision names an unknown leg")
     shape = (costs.size, closes.shape[1] if curve else 0)
     path = np.empty(shape)
     quantity = np.empty((costs.size, len(decisions)))
@@ -95,8 +96,8 @@ def carry(
 ) -> tuple[Floats, Floats, Floats]:
     """Return final equity, fees and traded value by cost level.
 
-    Fills ``quantity`` and, if it has room, ``path``. Decisions of one bar are sized from the equity
-    before any of their fees.
+    Fills ``quantity`` and, unless it is empty, ``path``. Decisions of one bar are sized from the
+    equity before any of their fees.
     """
     legs, bars = closes.shape
     levels = costs.size
@@ -112,7 +113,8 @@ def carry(
                 draw(path[level], drawn, bar, cash, held, closes)
                 drawn = bar
             equity = worth(cash, held, closes, bar)
-            if equity <= 0.0:  # ruined: everything is closed and nothing is opened again
+            if equity <= 0.0:  # The account is ruined: everything is closed and no position is
+                # opened again.
                 cash = 0.0
                 held[:] = 0.0
             while at < row.size and row[at] == bar:

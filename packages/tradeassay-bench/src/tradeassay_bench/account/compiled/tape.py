@@ -1,4 +1,4 @@
-"""A market as arrays: everything that decides a trade's fill, session by session and name by name."""
+"""Store a market as arrays: every input of a fill, by session and name."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -15,24 +15,26 @@ from tradeassay_bench.account.venue import Venue
 from tradeassay_bench.core.view import CorporateAction, Instrument, SessionBars
 
 FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = range(10)
-"""What :attr:`Tape.grid` holds of a name in a session.
+"""Fields of :attr:`Tape.grid` per session and name.
 
-The price at which orders trade and the one at which positions are marked (NaN where there is none);
-whether the universe allows opening a position; whether the market takes a purchase, a sale (0 or
-1); the most units one account may trade, and the most it may be short; the dividend per share, the
-new shares per old one (1 without a split); whether the name has already left the exchange.
+``FILL`` and ``MARK`` are the prices of fills and marks (NaN without a price). ``MEMBER`` is 1 if
+the universe allows opening a position. ``BUYABLE`` and ``SELLABLE`` are 1 if the market allows a
+purchase or a sale. ``ROOM`` is the largest number of units that one account may trade, ``LENDABLE``
+the largest short position. ``DIVIDEND`` is the dividend per share. ``SPLIT`` is the number of new
+shares per old share (1 without a split). ``GONE`` is 1 if the name has left the exchange.
 """
 LOT, STEP, MULTIPLIER, FUND = range(4)
-"""What :attr:`Tape.facts` holds of a name: lot, smallest step, multiplier, whether it is an index
-fund."""
+"""Fields of :attr:`Tape.facts` per name: lot, smallest step, multiplier, and whether it is an index
+fund.
+"""
 
 
 class Tape(NamedTuple):
-    """One window of one market under one venue.
+    """One window of one market at one venue.
 
-    ``grid`` has shape (sessions, names, 10), ``facts`` (names, 4). ``eventful`` (sessions,) says
-    that something happens to holdings before the open. (Few large arrays, because compile time
-    grows with their number.)
+    ``grid`` has shape (sessions, names, 10), ``facts`` shape (names, 4). ``eventful`` has shape
+    (sessions,) and marks sessions with corporate actions before the open. There are few large
+    arrays, because the compile time grows with their number.
     """
 
     grid: Floats
@@ -44,7 +46,7 @@ class TapeRules(NamedTuple):
     """The costs of a trade and the limits of an account, as numbers.
 
     Rates are fractions per trade or per session. ``max_weight`` and ``max_positions`` are infinite
-    where there is no limit. The margin fields are unused in a cash account.
+    if there is no limit. The margin fields are unused in a cash account.
     """
 
     buy_bps: float
@@ -66,9 +68,9 @@ class TapeRules(NamedTuple):
 
 
 def rules_of(venue: Venue, first: str, last: str) -> TapeRules:
-    """Return a venue's rules as numbers, from one ISO day to another.
+    """Return a venue's rules between two ISO days, as numbers.
 
-    Raises :class:`UserError` when fees or taxes changed in between.
+    Raises :class:`UserError` if fees or taxes changed between them.
     """
     margin, own = venue.margin, venue.concentration
     fees = _fees_between(venue, first, last)
@@ -97,7 +99,7 @@ def _fees_between(venue: Venue, first: str, last: str) -> Fees:
     if start is None or end is None:
         return venue.fees
     if start.fees != end.fees:
-        hint = "a luck baseline has one set of costs: choose a window on one side of the change"
+        hint = "a luck baseline uses one set of costs: choose a window before or after the change"
         raise UserError(
             f"the taxes of venue '{venue.id}' changed between {first} and {last}", hint=hint
         )
@@ -111,8 +113,10 @@ def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -
     """
     for instrument in instruments:
         if instrument.kind == "future":
-            hint = "random portfolios are made of stocks, funds and coins only"
-            raise UserError(f"no luck baseline for futures ({instrument.symbol})", hint=hint)
+            hint = "random portfolios contain only stocks, funds and coins"
+            raise UserError(
+                f"a luck baseline does not support futures ({instrument.symbol})", hint=hint
+            )
     grid = np.zeros((sessions, len(instruments), GONE + 1))
     grid[:, :, [FILL, MARK]] = np.nan
     grid[:, :, ROOM] = np.inf
@@ -133,10 +137,10 @@ def write_actions(
     gone: Iterable[str],
     columns: dict[str, int],
 ) -> None:
-    """Write what happens to holdings before a session's open.
+    """Write the corporate actions before a session's open.
 
-    ``gone`` names what has already left the exchange. Raises :class:`UserError` for two splits of a
-    name on one day: rounding depends on the order of the two.
+    ``gone`` contains the symbols that have left the exchange. Raises :class:`UserError` for two
+    splits of a name on one day, because rounding depends on their order.
     """
     row = tape.grid[t]
     row[[columns[symbol] for symbol in gone], GONE] = 1.0
@@ -150,7 +154,8 @@ def write_actions(
             )
         else:
             row[column, SPLIT] = action.value
-    # Holders of a name that leaves are paid out in the first session without it, and only then.
+    # Holders of a delisted name are paid out in the first session after its last one, and only
+    # then.
     newly_gone = row[:, GONE] if t == 0 else row[:, GONE] - tape.grid[t - 1, :, GONE]
     tape.eventful[t] = bool(actions) or bool(newly_gone.any())
 
@@ -158,7 +163,7 @@ def write_actions(
 def write_prices(
     tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: Moment, mark: Moment
 ) -> None:
-    """Write one session's prices and what may be traded. Columns not listed yet stay empty."""
+    """Write one session's prices and what may be traded. Unlisted columns stay empty."""
     rows = tape.grid[t, : len(bars.symbols)]
     filled = bars.open if fill == "open" else bars.close
     marked = bars.open if mark == "open" else bars.close
