@@ -150,7 +150,7 @@ def stored(tmp_path, monkeypatch):
 def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored):
     assert list_trained() == (stored,) and find_trained("abcdef") == stored
     store_trained(msgspec.structs.replace(stored, key="abcdef9999999999"), b"x")
-    with pytest.raises(UserError, match="start of 2 keys"):
+    with pytest.raises(UserError, match="matches 2 keys"):
         find_trained("abcdef")
     for wrong in ("", "abc", "../../x", "ffffffff"):
         with pytest.raises(UserError, match="tradeassay baselines"):
@@ -160,7 +160,7 @@ def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored):
 def test_a_damaged_baseline_is_refused_and_not_listed(stored):
     folder = baselines_folder() / stored.key
     (folder / "model.bin").write_bytes(b"y")
-    with pytest.raises(DataError, match="not the file that was trained"):
+    with pytest.raises(DataError, match="differs from the model that was trained"):
         load_trained(stored.key)
     (folder / "baseline.json").write_text("{")
     assert list_trained() == ()

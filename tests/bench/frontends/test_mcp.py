@@ -211,7 +211,7 @@ def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(t
             said.exception,
         )
     assert "client over MCP: client" in CliRunner().invoke(root, ["report", str(folder)]).output
-    with pytest.raises(UserError, match="cannot be asked"):
+    with pytest.raises(UserError, match="cannot be queried"):
         make_conversing("mcp").transport(1.0)
 
 

@@ -85,7 +85,7 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, given):
     )
     assert "use a different name, or none" in said
     other = f"run {WEEK} -a file:path=trend.py,name=Mine,sha256={'a' * 64} --name other"
-    assert "not the file this run began with" in given(other, 2).err
+    assert "has changed since the run began" in given(other, 2).err
 
 
 def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(

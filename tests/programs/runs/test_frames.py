@@ -206,7 +206,7 @@ def test_making_a_spec():
             "tiny-us-v1", agent=["cash"]
         )  # it was left out, and every agent played
     for odd in (1.5, True):
-        with pytest.raises(UserError, match=f"{odd} seeds cannot be run"):
+        with pytest.raises(UserError, match=f"{odd} is not a valid number of seeds"):
             tradeassay_bench.make_spec("tiny-us-v1", seeds=odd)
     assert tradeassay_bench.make_spec(
         "tiny-us-v1", first=date(2024, 2, 1), last="2024-02-09"

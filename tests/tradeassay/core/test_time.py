@@ -51,5 +51,5 @@ def test_a_clock_cannot_go_back():
     clock = FixedClock(10)
     clock.advance(11)
     assert clock.now() == 11
-    with pytest.raises(UserError, match="cannot go back"):
+    with pytest.raises(UserError, match="cannot move back"):
         clock.advance(10)

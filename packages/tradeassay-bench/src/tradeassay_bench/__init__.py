@@ -1,6 +1,6 @@
-"""Agents that trade, and the evidence about them: runs, benchmarks, data sets.
+"""Run trading agents and evaluate them: runs, benchmarks, data sets.
 
-Importing this package is cheap: everything heavy is loaded on first use.
+Importing this package is fast, because large modules are loaded on first use.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ from tradeassay_bench.runs.store.folder import DEFAULT_PARENT
 from tradeassay_bench.runs.store.run import folder_of
 
 MOST_SEEDS = 10_000
-"""Largest number of seeds in one run. A larger number is taken for a typing error."""
+"""Maximum number of seeds in one run. A larger number is treated as a typing error."""
 
 AgentLike = str | AgentSpec | Mapping[str, Any]
 """An agent: a name as on the command line (``random:k=3``, ``./mine.py:Mine``), an
@@ -113,7 +113,7 @@ class CodeRun(_Displays, runs.CodeRun):
 
 
 def judge_of_run(source: object) -> Judge | None:
-    """Return a function that judges a recorded run, or None if ``source`` is a table.
+    """Return a function that judges a recorded run, or None if ``source`` is not a run.
 
     ``source`` is a run, its folder or its name. Raises :class:`UserError` for a run of programs.
     """
@@ -123,8 +123,8 @@ def judge_of_run(source: object) -> Judge | None:
             return None
         source = load_run(folder)
         if not isinstance(source, runs.Run):
-            hint = "its page says what they do: run.report()"
-            raise UserError(f"{folder} holds programs, not returns", hint=hint)
+            hint = "its page shows the results: run.report()"
+            raise UserError(f"{folder} contains programs, not returns", hint=hint)
     if not isinstance(source, runs.Run):
         return None
     run = source
@@ -138,9 +138,9 @@ def judge_of_run(source: object) -> Judge | None:
 
 
 def _run_or_missing_file(source: str | Path) -> str | Path:
-    """Return the folder of the run ``what`` names, or ``what`` itself if it can only be a file.
+    """Return the folder of the run named ``source``, or ``source`` itself if it can only be a file.
 
-    Raises :class:`UserError` with near names for a word that is neither.
+    Raises :class:`UserError` with similar names for a word that is neither.
     """
     folder = folder_of(source)
     if folder.is_dir() or Path(source).suffix:
@@ -163,18 +163,18 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_spec(*names: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
-    """Describe a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
+    """Return the spec of a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
 
-    ``agents`` defaults to every registered rule, or to none when ``models`` are named
-    (``openai/gpt-5``, ``scripted/sensible`` ...). ``protocol`` changes how models are talked to
-    (``mask``, ``mode`` ...): a list of values is a dimension of the grid, and so are named
-    ``windows`` (``W4``). ``dataset`` replaces the benchmarks' own data: one name, several, or a
-    mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves.
-    ``first`` and ``last`` bound the sessions (a missing one is the benchmarks'). ``index`` is what
-    results are compared with and ``universe`` what may be bought, by the data's own names.
-    ``secret`` is that of a run to be repeated. Without a ``name`` the name is made from the
-    content, agents' own files included, so that the same description always means the same run.
-    Raises :class:`UserError` for anything unknown, with near names.
+    ``agents`` defaults to every registered rule, or to no rule if ``models`` are given
+    (``openai/gpt-5``, ``scripted/sensible`` ...). ``protocol`` changes the conversation with models
+    (``mask``, ``mode`` ...). A list of values is a dimension of the grid. Named ``windows``
+    (``W4``) are another dimension. ``dataset`` replaces the benchmarks' data: one name, several, or
+    a mapping from benchmark to names. ``seeds`` is a number of seeds or a list of seeds. ``first``
+    and ``last`` are the first and last session and default to the benchmarks' own. ``index`` is the
+    index with which results are compared. ``universe`` is the set of names that may be bought. Both
+    use names of the data set. ``secret`` is the secret of a run to be repeated. Without a ``name``
+    the name is derived from the content, including agents' files, so that the same description
+    always means the same run. Raises :class:`UserError` with similar names for any unknown name.
     """
     check_keys(fields, [*SpecFields.__annotations__], "a run", "keyword")
     ids = _trading_benchmarks((*names, fields.get("benchmarks")))
@@ -239,13 +239,13 @@ def run(
 ) -> Run:
     """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents.
 
-    Continue it if it was begun.
+    A run that was started before is continued.
 
-    ``folder`` defaults to ``runs/<name>``, ``workers`` to the cores; ``executor`` is ``local``,
-    ``inline`` or ``ray``; none of them changes a byte of the result. ``asking`` says how models are
-    asked: how many episodes at once, for how many dollars at most, or from recorded answers only.
-    Keywords describe the run as in :func:`make_spec`. Episodes that fail are recorded and the
-    others go on: see ``run.failed``.
+    ``folder`` defaults to ``runs/<name>``, and ``workers`` to the number of cores. ``executor`` is
+    ``local``, ``inline`` or ``ray``. None of these changes a byte of the result. ``asking``
+    contains the options for models: the number of concurrent episodes, a spending cap in dollars,
+    or recorded answers only. The other keywords describe the run as in :func:`make_spec`. Failed
+    episodes are recorded, and the remaining episodes continue: see ``run.failed``.
     """
     recorded = runs.run(
         _spec(target, fields),
@@ -269,7 +269,7 @@ def resume(
     retry_failed: bool = False,
     asking: Asking | None = None,
 ) -> Run | CodeRun:
-    """Continue a stopped run. It ends with the same bytes as an uninterrupted run."""
+    """Continue a stopped run. The result has the same bytes as an uninterrupted run."""
     options: Any = {
         "executor": executor,
         "workers": workers,
@@ -281,9 +281,9 @@ def resume(
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
-    """Open a recorded run of either kind, by its folder or name.
+    """Return a recorded run, given its folder or name.
 
-    One that trades is a ``Run``, one of programs a ``CodeRun``.
+    A trading run is a ``Run``, a run of programs a ``CodeRun``.
     """
     recorded = runs.load_run(folder)
     if isinstance(recorded, runs.CodeRun):
@@ -299,7 +299,7 @@ def plan(
     asking: Asking | None = None,
     **fields: Unpack[SpecFields],
 ) -> Plan:
-    """Say what a run would take, before it is started.
+    """Return an estimate of a run's calls, tokens, cost and time before it starts.
 
     Takes the same description as :func:`run`.
     """
@@ -319,7 +319,7 @@ def list_agents() -> tuple[AgentInfo, ...]:
 
 
 def list_models() -> tuple[ModelInfo, ...]:
-    """Return the models with a catalogue entry: prices and knowledge cutoffs."""
+    """Return the models in the catalogue, with prices and knowledge cutoffs."""
     return known_models()
 
 
@@ -329,7 +329,7 @@ def list_benchmarks() -> tuple[Benchmark, ...]:
 
 
 def _spec(target: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> RunSpec:
-    """Return the spec that ``target`` is or describes: a spec, its file, or benchmark names."""
+    """Return the spec for ``target``, which is a spec, its file, or benchmark names."""
     if not isinstance(target, RunSpec | Path) and not (
         isinstance(target, str) and target.endswith((".toml", ".json"))
     ):
@@ -337,7 +337,8 @@ def _spec(target: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> R
     if set(fields) - {"name"}:
         extra = min(set(fields) - {"name"})
         raise UserError(
-            f"the spec already says what to run, so '{extra}' has no place", hint="change the spec"
+            f"'{extra}' is not valid with a spec, which already describes the run",
+            hint="change the spec",
         )
     name = fields.get("name")
     if not isinstance(target, RunSpec):
@@ -346,14 +347,12 @@ def _spec(target: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> R
 
 
 def _trading_benchmarks(parts: Iterable[object]) -> tuple[str, ...]:
-    """Return the full names of trading benchmarks. Each part is one name or several."""
+    """Return the full names of trading benchmarks. Each part is one name or several names."""
     names: list[str] = []
     for part in parts:
         names += several_names("benchmarks", part)
     if not names:
-        raise UserError(
-            "benchmarks: nothing is given", hint="tradeassay_bench.list_benchmarks() has them"
-        )
+        raise UserError("no benchmark is given", hint="tradeassay_bench.list_benchmarks() has them")
     for name in names:
         refuse_other_kind(name, trades=True)
     return tuple(map(_benchmarks.full_name, names))
@@ -362,7 +361,7 @@ def _trading_benchmarks(parts: Iterable[object]) -> tuple[str, ...]:
 def _complete_window(
     benchmarks: Sequence[Benchmark], first: str | None, last: str | None
 ) -> tuple[str | None, str | None]:
-    """Take the missing end of a window from the benchmarks, if they agree on it."""
+    """Return a window whose missing end is filled from the benchmarks, if they agree on it."""
     end: Literal["first", "last"] = "first" if first is None else "last"
     days = {getattr(benchmark.market, end) for benchmark in benchmarks}
     if len(days) != 1:
@@ -382,7 +381,7 @@ def _complete_window(
 
 
 def _agents_of(agents: Any, models: Sequence[str]) -> list[Any]:
-    """Return the agents of a run. With neither agents nor models, these are all rules."""
+    """Return the agents of a run. Without agents and models the default is every rule."""
     from_models: list[Any] = [model_agent(name) for name in models]
     if agents is None:
         return from_models or [
@@ -400,11 +399,16 @@ def _plain(agent: object) -> Any:
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
-    """Return the seeds themselves. A number n stands for the seeds 0 to n - 1."""
+    """Return a list of seeds. A number n means the seeds 0 to n - 1."""
     if isinstance(seeds, int | np.integer):
         if isinstance(seeds, bool) or not 1 <= seeds <= MOST_SEEDS:
-            raise UserError(f"{seeds} seeds cannot be run", hint=f"ask for 1 to {MOST_SEEDS:,}")
+            raise UserError(
+                f"{seeds} is not a valid number of seeds", hint=f"use 1 to {MOST_SEEDS:,}"
+            )
         return list(range(seeds))
     if not isinstance(seeds, Iterable):
-        raise UserError(f"{seeds!r} seeds cannot be run", hint="give how many, or a list of seeds")
+        raise UserError(
+            f"{seeds!r} is not a valid number of seeds",
+            hint="give a number of seeds, or a list of seeds",
+        )
     return [seed.item() if isinstance(seed, np.generic) else seed for seed in seeds]

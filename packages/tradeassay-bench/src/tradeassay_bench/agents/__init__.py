@@ -1,7 +1,7 @@
-"""Agents: rules, language models and foreign programs, all in one registry.
+"""Provide rules, language models and foreign programs as agents, all in one registry.
 
-A rule sees an observation and nothing else: ``make_agent(name, params)`` returns a new one for an
-episode. A model or a foreign agent is asked in the benchmark's conversation: ``make_conversing``.
+A rule sees only an observation: ``make_agent(name, params)`` returns a new rule for an episode. A
+model or a foreign agent is queried through the benchmark's conversation: ``make_conversing``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language model as an agent: its configuration and how it is opened."""
+"""Configure and open a language model as an agent."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAME = "model"
 
 
 class ModelConfig(AgentConfig, frozen=True, kw_only=True):
-    """The model's name, and settings that differ from the benchmark's own.
+    """The model's name, and overrides of the benchmark's settings.
 
-    None leaves the benchmark's setting.
+    None keeps the benchmark's setting.
     """
 
     model: Annotated[
@@ -29,8 +29,10 @@ class ModelConfig(AgentConfig, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2, description="sampling temperature")] | None = (
         None
     )
-    max_tokens: Annotated[int, Meta(ge=1, description="longest answer, in tokens")] | None = None
-    timeout_s: Annotated[float, Meta(gt=0, description="seconds to wait for one answer")] | None = (
+    max_tokens: (
+        Annotated[int, Meta(ge=1, description="maximum length of an answer, in tokens")] | None
+    ) = None
+    timeout_s: Annotated[float, Meta(gt=0, description="seconds to wait for an answer")] | None = (
         None
     )
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling")] | None = None
@@ -41,9 +43,9 @@ class ModelConfig(AgentConfig, frozen=True, kw_only=True):
 
 @agents.register(NAME)
 class ModelAgent:
-    """A language model, asked in the benchmark's own conversation."""
+    """A language model that is queried through the benchmark's conversation."""
 
-    summary: ClassVar[str] = "a language model, asked by the benchmark's own conversation"
+    summary: ClassVar[str] = "a language model, through the benchmark's conversation"
     Config: ClassVar[type[AgentConfig]] = ModelConfig
     asked: ClassVar[Literal["conversation"]] = "conversation"
 
@@ -61,10 +63,11 @@ class ModelAgent:
 def model_params(config: ModelConfig, benchmark: msgspec.Struct | None) -> ModelParams:
     """Return the parameters sent with every request.
 
-    Each is the agent's own setting, else the protocol's, else the default.
+    Each parameter is the agent's setting if it has one, else the protocol's, else the default.
 
-    ``benchmark`` is the protocol's configuration. Fields of the same name (``temperature``,
-    ``max_tokens`` ...) are its settings. Raises :class:`UserError` for a value that no model takes.
+    ``benchmark`` is the protocol's configuration. Its fields of the same name (``temperature``,
+    ``max_tokens`` ...) are its settings. Raises :class:`UserError` for a value that no model
+    accepts.
     """
     settings: dict[str, Any] = {}
     for name in ModelParams.__struct_fields__:

@@ -1,10 +1,11 @@
-"""An agent in a Python file of the user: ``-a ./trend.py:Mine``, without a package or a plugin.
+"""Load an agent from a Python file of the user: ``-a ./trend.py:Mine``, without a package or
+plugin.
 
 The file's hash is one of the agent's parameters. Continuing or verifying a run with a changed file
-is an error, because it would be another run.
+is an error, because the changed file defines a different run.
 
-The agent plays in an isolated process without access to the disk. It sees the view of the market
-and nothing else. The package with the sandbox registers the function that starts this process
+The agent runs in an isolated process without access to the disk. It sees only the view of the
+market. The package with the sandbox registers the function that starts this process
 (:data:`agent_runners`).
 """
 
@@ -35,13 +36,13 @@ from tradeassay_bench.core.orders import Decision
 
 CLOSED, OPEN = "closed", "open"
 SPEAKS = ("reply", "answer")
-"""The methods of which a class in a file has one. It is called for each decision."""
+"""Methods that make a class an agent. A class has one of them, called for each decision."""
 
 
 class IsolatedAgent(Protocol):
     """An agent from a file, in a process without access to disk and network.
 
-    ``speaks`` is the method of :data:`SPEAKS` that its class has, or "" if it has neither.
+    ``speaks`` is the method in :data:`SPEAKS` that its class defines, or "" without such a method.
     """
 
     speaks: str
@@ -52,10 +53,10 @@ class IsolatedAgent(Protocol):
 
 
 class AgentRunner(Protocol):
-    """Plays agents from files in processes without access to disk and network."""
+    """Runs agents from files in processes without access to disk and network."""
 
     def refusal(self) -> str:
-        """Return why this machine cannot isolate an agent, or "" if it can."""
+        """Return the reason why this machine cannot isolate an agent, or "" if it can."""
         ...
 
     def start(
@@ -63,7 +64,7 @@ class AgentRunner(Protocol):
     ) -> IsolatedAgent:
         """Start a process for a class in a file.
 
-        ``files`` are the user's files that it may import. Without ``settings`` the class is
+        ``files`` are the user's files that the class may import. Without ``settings`` the class is
         imported but not instantiated. Raises :class:`UserError` if the import fails.
         """
         ...
@@ -80,25 +81,26 @@ def agent_runner() -> AgentRunner:
     """
     if "sandbox" not in agent_runners:
         raise UserError(
-            "an agent's own file runs in the sandbox, which is not installed",
-            hint="install it, or give files=open, which the verdict says",
+            "an agent from a file runs in the sandbox, which is not installed",
+            hint="install it, or use files=open (the verdict then states it)",
         )
     return agent_runners.get("sandbox")
 
 
 NAME = "file"
 WITH_FILES = (NAME, "python", "pipe")
-"""Agents whose code is in files of the user."""
+"""Names of the agents whose code is in files of the user."""
 
 Param = bool | int | float | str
 
 
 def why_not_again(params: Mapping[str, Param]) -> str:
-    """Return why nobody else can repeat the decisions of a user's file.
+    """Return the reason why other people cannot repeat the decisions of a user's file.
 
-    The text also says whether files were open to the agent, which only its runner can know.
+    The text also states whether files were open to the agent. Only the runner of the agent can know
+    that.
     """
-    return f"{OWN_PROGRAM}; that files were {params.get('files', OPEN)} to it is the runner's word"
+    return f"{OWN_PROGRAM}; only its runner knows that files were {params.get('files', OPEN)} to it"
 
 
 def is_own_file(text: str) -> bool:
@@ -108,12 +110,12 @@ def is_own_file(text: str) -> bool:
 
 
 def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Param]]:
-    """Return the registered agent that plays ``path.py:Class``, and its parameters.
+    """Return the registered agent that runs ``path.py:Class``, and its parameters.
 
-    A class with ``reply(request)`` is asked like a language model. A class with ``answer`` sees the
-    observation, as every rule does. It is isolated if this machine can isolate it, unless
-    ``files=open`` is among the parameters. Raises :class:`UserError` for a file or class that is no
-    agent.
+    A class with ``reply(request)`` is queried like a language model. A class with ``answer`` sees
+    the observation, like every rule. It is isolated if this machine supports isolation, unless
+    ``files=open`` is among the parameters. Raises :class:`UserError` for a file or class that is
+    not an agent.
     """
     path, _, name = text.rpartition(":")
     own = dict(params)
@@ -128,12 +130,12 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
     if speaks == "reply":
         if params.get("files") == CLOSED:
             raise UserError(
-                f"files cannot be shut to '{text}': a class with reply(request) talks to what it likes",
-                hint="drop files=closed, and the verdict says that files were open; or give it answer(request)",
+                f"'{text}' cannot run with files=closed: reply(request) cannot be isolated",
+                hint="drop files=closed (the verdict then states it), or define answer(request)",
             )
         return "python", {"class": f"{path}:{name}", **own}
     if not speaks:
-        hint = "give it reply(request), or begin(info, rng) and answer(request)"
+        hint = "define reply(request), or begin(info, rng) and answer(request)"
         raise UserError(f"'{text}' is not an agent", hint=hint)
     config: dict[str, Param] = {
         "path": path,
@@ -147,14 +149,14 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
 
 
 def _speaks(file: Path, label: str, name: str) -> str:
-    """Return the method that a class has, ``reply`` or ``answer``, or "" for neither.
+    """Return the method that a class defines, ``reply`` or ``answer``, or "" for neither.
 
-    The file is not run outside isolation. There it could store what it reads and find it again
-    later, when it is isolated.
+    The file is not run outside isolation. There it could store what it reads and use that later in
+    isolation.
     """
     if not file.is_file():
         raise UserError(
-            f"there is no file '{label}'", hint="write the path of a Python file: ./mine.py:Mine"
+            f"there is no file '{label}'", hint="give the path of a Python file: ./mine.py:Mine"
         )
     source = file.read_bytes()
     try:
@@ -171,7 +173,7 @@ def _speaks(file: Path, label: str, name: str) -> str:
     while bases:
         base = bases.pop()
         if not isinstance(base, ast.Name) or base.id not in classes:
-            # A base class from elsewhere: only an import can tell, in isolation.
+            # A base class in another file: only an import in isolation can decide.
             agent = agent_runner().start(file, name, None, _imported(file, file.parent))
             agent.close()
             return agent.speaks
@@ -184,7 +186,7 @@ def _speaks(file: Path, label: str, name: str) -> str:
 
 
 def files_open(name: str, params: Mapping[str, Param]) -> bool:
-    """Return whether an agent is user code that could read files, the market data included."""
+    """Return whether an agent is user code that could read files, including the market data."""
     if name == NAME:
         return params.get("files") != CLOSED
     own = name not in agents or not is_ours(agents.get(name).__module__)
@@ -200,7 +202,7 @@ def load_own(path: str, name: str) -> type[Any]:
     file = Path(path).resolve()
     if not file.is_file():
         raise UserError(
-            f"there is no file '{path}'", hint="write the path of a Python file: ./mine.py:Mine"
+            f"there is no file '{path}'", hint="give the path of a Python file: ./mine.py:Mine"
         )
     label = f"tradeassay_own_{sha256_bytes(str(file).encode())[:12]}_{sha256_file(file)[:12]}"
     module = sys.modules.get(label)
@@ -233,11 +235,11 @@ def load_own(path: str, name: str) -> type[Any]:
 
 
 def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
-    """Return the hashes of the user's files that an agent consists of, by file name.
+    """Return the hashes of the user's files that belong to an agent, by file name.
 
-    They are the file of a rule or class, the files named by a program's command, and the Python
-    files that these import from their own folder. Call it only for a run that is started here. The
-    paths in a received run are never opened.
+    The files are the file of a rule or class, the files named by a program's command, and the
+    Python files that these import from their own folder. Call it only for a run that is started
+    here. Paths in a received run are never opened.
     """
     roots = named_files(name, params)
     if name == "python" and not roots:
@@ -255,7 +257,7 @@ def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
 
 
 def named_files(name: str, params: Mapping[str, Param]) -> list[Path]:
-    """Return the paths in an agent's parameters. Nothing is looked up or opened."""
+    """Return the paths in an agent's parameters without accessing the disk."""
     if name == NAME:
         return [Path(str(params.get("path", "")))]
     if name == "python":
@@ -263,7 +265,7 @@ def named_files(name: str, params: Mapping[str, Param]) -> list[Path]:
         return [Path(module)] if module.endswith(".py") else []
     try:
         words = shlex.split(str(params.get("command", ""))) if name == "pipe" else []
-    except ValueError:  # an open quote
+    except ValueError:  # unbalanced quotes
         words = []
     return [Path(word) for word in words if word.count("/") or Path(word).suffix]
 
@@ -271,9 +273,7 @@ def named_files(name: str, params: Mapping[str, Param]) -> list[Path]:
 def _module_file(module: str) -> Path:
     """Return the file of a module.
 
-    The current folder is searched first.
-
-    A package's file is its ``__main__`` or ``__init__``.
+    The current folder is searched first. A package's file is its ``__main__`` or ``__init__``.
     """
     place = Path(*module.split("."))
     for file in (place.with_suffix(".py"), place / "__main__.py", place / "__init__.py"):
@@ -287,7 +287,7 @@ def _module_file(module: str) -> Path:
 
 
 def _imported(file: Path, base: Path) -> set[Path]:
-    """Return a Python file and all files below ``base`` that it imports, directly or not."""
+    """Return a Python file and all files below ``base`` that it imports, directly or indirectly."""
     files: set[Path] = set()
     pending = [file]
     while pending:
@@ -321,14 +321,16 @@ def _imported_names(node: ast.AST) -> list[str]:
 
 
 class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
-    """The file and class of the agent, and the file's hash when the run began."""
+    """The file and class of the agent, and the file's hash at the start of the run."""
 
     path: Annotated[str, Meta(description="the Python file")] = ""
-    name: Annotated[str, Meta(description="the class in it")] = ""
-    sha256: Annotated[str, Meta(description="the file's hash; empty takes it as it is")] = ""
-    settings: Annotated[str, Meta(description="the class's own parameters, as JSON")] = ""
+    name: Annotated[str, Meta(description="the class in the file")] = ""
+    sha256: Annotated[
+        str, Meta(description="the file's hash (empty: the hash of the current file)")
+    ] = ""
+    settings: Annotated[str, Meta(description="the parameters of the class, as JSON")] = ""
     files: Annotated[
-        Literal["open", "closed"], Meta(description="whether it can read files of its own")
+        Literal["open", "closed"], Meta(description="whether the agent can read files")
     ] = "open"
 
 
@@ -336,15 +338,17 @@ def made_agent(cls: type[Any], name: str, settings: dict[str, Param]) -> Any:
     """Return an instance of an agent's class, with a ``Config`` if the class has one."""
     config = getattr(cls, "Config", None)
     if config is None and settings:
-        raise UserError(f"'{name}' takes no parameters", hint="give it a Config, or drop them")
+        raise UserError(
+            f"'{name}' takes no parameters", hint="define a Config class, or drop the parameters"
+        )
     return cls() if config is None else cls(make_config(name, config, settings))
 
 
 @agents.register(NAME)
 class OwnFile:
-    """Plays a class in a user's file that sees the observation."""
+    """Runs a class from a user's file that sees the observation."""
 
-    summary: ClassVar[str] = "a class of your own file: -a ./mine.py:Mine"
+    summary: ClassVar[str] = "a class from your own file: -a ./mine.py:Mine"
     Config: ClassVar[type[AgentConfig]] = OwnFileConfig
     plays_alone: ClassVar[bool] = False
 
@@ -355,7 +359,7 @@ class OwnFile:
         # The hash is checked before any of the file's code runs.
         if config.sha256 and file.is_file() and sha256_file(file) != config.sha256:
             hint = "restore it, or start a new run"
-            raise UserError(f"'{config.path}' is not the file this run began with", hint=hint)
+            raise UserError(f"'{config.path}' has changed since the run began", hint=hint)
         self._config = config
         self._settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
         self._agent: Any = None
@@ -365,9 +369,9 @@ class OwnFile:
             )
 
     def prove(self) -> None:
-        """Raise :class:`UserError` if the agent could not play.
+        """Raise :class:`UserError` if the agent could not run.
 
-        An isolated agent is started in a process of its own to find out.
+        An isolated agent is started in a separate process for this check.
         """
         if self._agent is None:
             self._isolated().close()

@@ -1,4 +1,4 @@
-"""The registry of agents: built-in rules and the user's own."""
+"""Register agents: the built-in rules and the user's own agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Value = float | int | str | bool
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every agent's configuration.
+    """Base class of every agent's configuration.
 
     A field's ``Meta(description=...)`` is its documentation.
     """
@@ -32,32 +32,32 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Registered(Protocol):
     """A registered class: a summary, a frozen ``Config`` and the methods of an agent.
 
-    ``asked`` names the form of its questions. With ``"observation"``, the default, it has ``begin``
-    and ``answer`` (see :class:`~tradeassay_bench.core.agent.Agent`) and is shown the observation
-    itself, as every rule is. With ``"conversation"`` it gets the questions that the benchmark puts
-    to a language model, and has ``open`` (see :class:`Conversing`).
+    ``asked`` is the form of its questions. With ``"observation"``, the default, the class has
+    ``begin`` and ``answer`` (see :class:`~tradeassay_bench.core.agent.Agent`) and sees the
+    observation, like every rule. With ``"conversation"`` the class has ``open`` (see
+    :class:`Conversing`) and receives the benchmark's questions to a language model.
     """
 
     summary: ClassVar[str]
-    """One line for ``tradeassay agents``."""
+    """A one-line description for ``tradeassay agents``."""
     Config: ClassVar[type[AgentConfig]]
-    """The parameters. Every field has a default."""
+    """The type of the parameters. Every field has a default."""
 
     def __init__(self, config: Any) -> None: ...
 
 
 class AgentClass(Registered, Agent, Protocol):
-    """A registered class whose agents see the observation itself."""
+    """A registered class whose agents see the observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The arguments for opening an agent that is asked in a conversation.
+    """The arguments for opening an agent that is queried through a conversation.
 
     ``settings`` is the configuration of the benchmark's conversation, ``label`` the agent's name.
-    ``benchmark`` is the name of the benchmark as the agent sees it. Under a mask that is the family
-    only, because an id may name a market and its years. The name of the episode that the agent sees
-    is drawn from ``salt``.
+    ``benchmark`` is the benchmark's name as the agent sees it. Under a mask it is only the family,
+    because an id may name a market and its years. The episode's name as the agent sees it is drawn
+    from ``salt``.
     """
 
     benchmark: str
@@ -69,7 +69,7 @@ class Opening:
 
 
 class Conversing(Protocol):
-    """An agent asked in the benchmark's conversation: a language model or a foreign program."""
+    """An agent queried through the benchmark's conversation: a model or a foreign program."""
 
     asked: ClassVar[Literal["conversation"]]
 
@@ -79,7 +79,7 @@ class Conversing(Protocol):
 
 
 def _registration_error(_name: str, item: object) -> str | None:
-    """Return why an object cannot be registered as an agent, or None."""
+    """Return the reason why an object cannot be registered as an agent, or None."""
     if not isinstance(item, type):
         return f"expected a class, got {item!r:.60}"
     if getattr(item, "asked", "observation") == "conversation":
@@ -96,7 +96,7 @@ agents: Registry[type[Registered]] = Registry("agent", _registration_error)
 
 
 class AgentParameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One field of an agent's configuration, as a listing shows it."""
+    """One field of an agent's configuration, formatted for a listing."""
 
     name: str
     kind: str
@@ -105,15 +105,15 @@ class AgentParameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def converses(name: str) -> bool:
-    """Return whether an agent is asked in the benchmark's conversation.
+    """Return whether an agent is queried through the benchmark's conversation.
 
-    An unknown agent is not.
+    Returns False for an unknown agent.
     """
     return name in agents and getattr(agents.get(name), "asked", "observation") == "conversation"
 
 
 def plays_alone(name: str) -> bool:
-    """Return whether an agent can play without parameters.
+    """Return whether an agent can run without parameters.
 
     A rule can. An agent in a file cannot, because its class must be named.
     """
@@ -121,27 +121,28 @@ def plays_alone(name: str) -> bool:
 
 
 def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
-    """Return a new agent for one episode that sees the observation itself.
+    """Return a new agent for one episode that sees the observation.
 
-    Raises :class:`UserError` for an unknown agent or parameter (with near names), for a value out
-    of range, and for an agent that is asked in a conversation.
+    Raises :class:`UserError` for an unknown agent or parameter (with similar names), for a value
+    out of range, and for an agent that is queried through a conversation.
     """
     agent: Agent = _make(name, params)
     if converses(name):
-        raise UserError(f"agent '{name}' is asked in a conversation", hint="run it on a benchmark")
+        raise UserError(f"agent '{name}' needs a conversation", hint="run it on a benchmark")
     return agent
 
 
 def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Conversing:
-    """Return a new agent for one episode that is asked in a conversation.
+    """Return a new agent for one episode that is queried through a conversation.
 
     Raises :class:`UserError` for an unknown agent or parameter, for a value out of range, and for
-    an agent that sees the observation itself.
+    an agent that sees the observation.
     """
     agent: Conversing = _make(name, params)
     if not converses(name):
         raise UserError(
-            f"agent '{name}' cannot be asked in a conversation", hint="let it see the observation"
+            f"agent '{name}' has no conversation",
+            hint="use make_agent, which shows it the observation",
         )
     return agent
 
@@ -149,11 +150,12 @@ def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Con
 def check_agent(
     name: str, params: Mapping[str, Value] | None = None, *, replay: bool = False
 ) -> None:
-    """Raise :class:`UserError` for an agent or parameters that no episode could be played with.
+    """Raise :class:`UserError` if an agent and its parameters cannot run an episode.
 
     An agent class lists in ``needs`` the packages it uses and their extras. A missing package is an
-    error too. An agent that loads code of the user does so in ``prove``. With ``replay`` nothing is
-    loaded: a recorded run may come from anybody and must not decide what is imported here.
+    error too. An agent that loads code of the user does so in ``prove``. With ``replay`` no code is
+    loaded, because a recorded run may come from an untrusted sender and must not decide what is
+    imported.
     """
     agent = _make(name, params)
     for module, extra in getattr(agent, "needs", ()):
@@ -178,7 +180,7 @@ def _make(name: str, params: Mapping[str, Value] | None) -> Any:
 def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value]) -> AgentConfig:
     """Return a ``config`` with the values of ``params``.
 
-    Raises :class:`UserError` naming the wrong field.
+    Raises :class:`UserError` that names the wrong field.
     """
     names = sorted(field.encode_name for field in msgspec.structs.fields(config))
     check_keys(params, names, f"agent '{name}'", "parameter")
@@ -206,7 +208,7 @@ def parameters(name: str) -> tuple[AgentParameter, ...]:
 
 
 def _kind(annotation: Any) -> str:
-    """Return a parameter's type in words."""
+    """Return a description of a parameter's type."""
     if annotation is type(None):
         return "nothing"
     if hasattr(annotation, "__metadata__"):

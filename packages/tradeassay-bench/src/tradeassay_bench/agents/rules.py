@@ -1,6 +1,6 @@
-"""The built-in rules and their common base.
+"""Implement the built-in rules and their base class.
 
-A rule answers at once, repeats its answer when asked again, and may abstain.
+A rule answers at once, repeats its answer for the same step, and may abstain.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tradeassay_bench.core.orders import Decision, Failure, Order
 def trades_towards(
     observation: Observation, targets: Mapping[str, float], *, buffer: float, band: float
 ) -> tuple[Order, ...]:
-    """Return the orders that bring the account towards ``targets`` (weights that sum to at most 1).
+    """Return the orders that move the account towards ``targets`` (weights that sum to at most 1).
 
-    Held names without a target are sold. Names that do not trade or have no price are left alone,
-    and so are changes smaller than ``band`` times the target or below one lot, which the venue
-    would refuse. The other targets are scaled so that everything is paid for and ``buffer`` of NAV
-    stays in cash.
+    Held names without a target are sold. Names that do not trade or have no price are left
+    unchanged. So are positions whose change is smaller than ``band`` times the target, or below one
+    lot, which the venue would refuse. The other targets are scaled so that the account can pay for
+    all of them and ``buffer`` of NAV stays in cash.
     """
     account, rules, column = observation.account, observation.rules, observation.view.column
     nav, positions = account.nav, account.positions
@@ -45,8 +45,8 @@ def trades_towards(
     exits: list[Order] = []
     changing: dict[str, float] = {}
     untouched, staying = 0.0, 0
-    # This runs for every holding of every session: the common case, a name inside its band, comes
-    # first.
+    # This runs for every holding of every session, so the common case (a weight inside the band)
+    # comes first.
     for symbol, position in positions.items():
         target_weight = targets.get(symbol, 0.0) * invested
         if target_weight > cap:
@@ -93,11 +93,11 @@ def trades_towards(
 
 
 PATIENCE = 5
-"""How many sessions back to look for the bar of a name that has none on the day."""
+"""Number of earlier sessions searched for the bar of a name without one on the day."""
 
 
 def known_prices(observation: Observation) -> Floats:
-    """Return the latest price of every column of the view. NaN where the last session had none."""
+    """Return the latest price of every column of the view, or NaN if the last session had none."""
     view = observation.view
     opens = view.opens()
     if opens is not None and observation.session not in view.sessions(1).astype(str):
@@ -107,9 +107,9 @@ def known_prices(observation: Observation) -> Floats:
 
 
 def as_of(bars: Floats, row: int, columns: Ints) -> Floats:
-    """Return one row of some columns.
+    """Return one row of the given columns.
 
-    A missing value is taken from up to :data:`PATIENCE` rows before it.
+    A missing value is filled from up to :data:`PATIENCE` earlier rows.
     """
     window = bars[max(row - PATIENCE, 0) : row + 1, columns]
     values: Floats = window[-1].copy()
@@ -122,7 +122,7 @@ def as_of(bars: Floats, row: int, columns: Ints) -> Floats:
 
 
 def buyable(observation: Observation) -> Bools:
-    """Return, in the order of the universe, which names can be traded and have a price."""
+    """Return a mask, in the order of the universe, of the names that trade and have a price."""
     view, columns = observation.view, observation.columns
     opens = view.opens()
     prices = view.bars("close", 1, adjust="none") if opens is None else opens[None, :]
@@ -141,7 +141,11 @@ C = TypeVar("C", bound=AgentConfig)
 
 Buffer = Annotated[
     float,
-    Meta(ge=0, lt=1, description="share of NAV that stays in cash, for costs and overnight moves"),
+    Meta(
+        ge=0,
+        lt=1,
+        description="share of NAV that stays in cash, for costs and overnight price changes",
+    ),
 ]
 Every = Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")]
 Band = Annotated[
@@ -166,19 +170,19 @@ P = TypeVar("P", bound=PortfolioConfig)
 
 @dataclass(frozen=True, slots=True)
 class Abstain:
-    """The answer of a rule that has no targets yet. ``reason`` goes into the journal."""
+    """The answer of a rule that has no targets yet. ``reason`` is recorded in the journal."""
 
     reason: str
 
 
 class Rule(ABC, Generic[C]):
-    """An agent whose answer depends only on its observations and its own random generator."""
+    """An agent whose answer depends only on its observations and its random generator."""
 
     Config: ClassVar[type[AgentConfig]] = AgentConfig
     summary: ClassVar[str] = ""
 
     def __init__(self, config: C) -> None:
-        # A config written in code gets the same types as one read from a file.
+        # A config written in code is converted to the same types as a config read from a file.
         self.config: C = replace(config, **typed(asdict(config), type(config)))
         self.rng = np.random.default_rng(0)
         self._last: tuple[int, Decision] | None = None
@@ -188,7 +192,7 @@ class Rule(ABC, Generic[C]):
         self._last = None
 
     def answer(self, request: AskDecision) -> Decision:
-        """Return the decision of a step. The same step always gets the same answer."""
+        """Return the decision of a step. The same step always has the same answer."""
         step = request.observation.step
         if self._last is not None and self._last[0] == step:
             return self._last[1]
@@ -228,11 +232,11 @@ class Rebalancer(Rule[P]):
 
 
 def _weights(targets: Any) -> dict[str, float]:
-    """Return targets as plain floats, whatever library made them.
+    """Return targets as plain floats, independent of the library that produced them.
 
-    Raises :class:`AgentError` for targets that are not numbers from 0 on.
+    Raises :class:`AgentError` unless every target is a non-negative number.
     """
-    if not hasattr(targets, "items"):  # a pandas Series has them too
+    if not hasattr(targets, "items"):  # a pandas Series has the same method
         raise AgentError(
             f"the targets are a {type(targets).__name__}",
             hint="return a dict of weights, or Abstain",
@@ -252,8 +256,8 @@ def _weights(targets: Any) -> dict[str, float]:
 def least_variance(covariance: Floats, cap: float) -> Floats:
     """Return the weights w that minimise w' C w with 0 <= w <= cap and sum(w) = 1.
 
-    A ``cap`` too small to invest everything is raised to 1 / names. Deterministic: starts from
-    equal weights and takes steps of fixed length.
+    A ``cap`` too small to invest everything is raised to 1 / names. The result is deterministic:
+    the method starts from equal weights and takes steps of fixed length.
     """
     names = len(covariance)
     cap = max(cap, 1.0 / names)
@@ -277,8 +281,8 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
 def onto_capped_simplex(point: Floats, cap: float) -> Floats:
     """Return the nearest vector with entries in [0, cap] that sum to 1.
 
-    ``cap`` x length must be at least 1. The answer is clip(point - t, 0, cap) for one t. The sum is
-    piecewise linear in t, so its breakpoints give t exactly.
+    ``cap`` x length must be at least 1. The solution is clip(point - t, 0, cap) for one t. The sum
+    is piecewise linear in t, so its breakpoints determine t exactly.
     """
     breaks = np.sort(np.concatenate((point - cap, point)))
     rising = np.sort(point)
@@ -292,8 +296,8 @@ def onto_capped_simplex(point: Floats, cap: float) -> Floats:
         return above
 
     sums = excess(breaks) - excess(breaks + cap)
-    # Sums fall along the breaks; the wanted 1 lies between the last break with at least 1 and the
-    # next.
+    # The sums fall along the breakpoints. The sum 1 lies between the last breakpoint with at least
+    # 1 and the next one.
     i = int(np.count_nonzero(sums >= 1.0)) - 1
     i = min(max(i, 0), len(breaks) - 2)
     slope = sums[i] - sums[i + 1]
@@ -319,14 +323,14 @@ def how_many(k: int, universe: int) -> int:
 def best(scores: Floats, k: int) -> list[int]:
     """Return the positions of the ``k`` highest scores, best first.
 
-    NaN is left out. Equal scores keep their order.
+    NaN is skipped. Equal scores keep their order.
     """
-    # Array methods, not numpy's functions: this runs every session, and the wrappers cost more than
-    # the work.
+    # Array methods instead of numpy's functions: this runs every session, and the wrappers cost
+    # more than the computation.
     losses = -scores
     eligible = losses == losses
     if k < losses.size:
-        # Only candidates for the first k are sorted, those tied with the k-th included.
+        # Only candidates for the first k are sorted, including ties with the k-th.
         ranks = losses.copy()
         ranks.partition(k - 1)
         worst = ranks[k - 1]
@@ -341,7 +345,8 @@ def best(scores: Floats, k: int) -> list[int]:
 def rotate(observation: Observation, scores: Floats, k: int, keep: float) -> dict[str, float]:
     """Return equal weights of at most ``k`` names (see :func:`how_many`).
 
-    Held names that still rank in the first ``keep`` x ``k`` come first, then the best others.
+    Held names that still rank in the first ``keep`` x ``k`` are selected first, then the best of
+    the rest.
     """
     universe, held = observation.universe, observation.account.positions
     k = how_many(k, len(universe))
@@ -351,17 +356,15 @@ def rotate(observation: Observation, scores: Floats, k: int, keep: float) -> dic
     return dict.fromkeys(staying + fresh[: k - len(staying)], 1.0 / k)
 
 
-Lookback = Annotated[
-    int, Meta(ge=2, description="sessions back at which the measured period starts")
-]
+Lookback = Annotated[int, Meta(ge=2, description="start of the measured period, in sessions back")]
 Skip = Annotated[
     int,
-    Meta(ge=1, description="sessions back at which the measured period ends (1 = the last close)"),
+    Meta(ge=1, description="end of the measured period, in sessions back (1 = the last close)"),
 ]
 
 
 class MomentumConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """The number of names and the period that ranks them."""
+    """The number of names and the period of their ranking."""
 
     k: Count = 20
     keep: Annotated[
@@ -406,9 +409,9 @@ def check_period(lookback: int, skip: int) -> None:
 
 
 def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abstain:
-    """Return the universe's past returns, NaN where unknown or untradable now.
+    """Return the universe's past returns, with NaN for unknown returns and names that do not trade.
 
-    A history that is too short returns :class:`Abstain`.
+    Returns :class:`Abstain` if the history is too short.
     """
     closes = observation.view.bars("close", lookback + PATIENCE)
     rows = len(closes)
@@ -427,7 +430,7 @@ def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abs
 
 
 class MomentumWeightedConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """The period whose returns set the weights, and the largest weight."""
+    """The period of the returns that set the weights, and the largest weight."""
 
     lookback: Lookback = 63
     skip: Skip = 1
@@ -438,9 +441,9 @@ class MomentumWeightedConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("momentum-weighted")
 class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
-    """Weights each name by its positive past return.
+    """Weights each name by its past return if that is positive.
 
-    Falling names get no weight. If no name rises, the rule sells everything and waits in cash.
+    Falling names have no weight. If no name rises, the rule sells everything and stays in cash.
     """
 
     summary: ClassVar[str] = "holds every rising name in proportion to its past return"
@@ -493,20 +496,20 @@ class Reversal(Rebalancer[ReversalConfig]):
 
 @agents.register("cash")
 class KeepsCash(Rule[AgentConfig]):
-    """Keeps everything in cash."""
+    """Holds only cash."""
 
-    summary: ClassVar[str] = "keeps everything in cash and never trades"
+    summary: ClassVar[str] = "holds only cash and never trades"
 
     def decide(self, observation: Observation) -> Decision:
         return Decision(reason="stays in cash")
 
 
 SESSIONS = 60
-"""Sessions over which traded amounts are summed when not every name can be held."""
+"""Number of sessions in the sum of traded amounts that ranks names if not all can be held."""
 
 
 class HoldConfig(AgentConfig, frozen=True, kw_only=True):
-    """The share of NAV that a rule which buys once keeps in cash on the day of the purchase."""
+    """The share of NAV that a buy-once rule holds in cash on the day of the purchase."""
 
     buffer: Buffer = 0.005
 
@@ -517,8 +520,8 @@ class EqualWeight(Rule[HoldConfig]):
 
     If the number of positions is limited, it buys the names with the highest traded amounts over
     the last 60 sessions. A baseline that left most of the money idle would be easy to beat in a
-    rising market. Dividends and payouts stay in cash. If the account holds nothing (every order of
-    the first session was refused, or every holding left the exchange), it buys once more.
+    rising market. Dividends and payouts stay in cash. If the account holds no position (every order
+    of the first session was refused, or every holding left the exchange), the rule buys once more.
     """
 
     summary: ClassVar[str] = "buys the whole universe in equal amounts once, then holds"
@@ -549,14 +552,17 @@ _KEEPS = Decision(reason="holds")
 
 
 class SectorEqualConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """How often the sectors are rebalanced, and how many of them are held."""
+    """The frequency of rebalancing and the number of sectors held."""
 
     every: Every = 63
     best: Annotated[
-        int, Meta(ge=0, description="hold only this many sectors, those that rose most (0: all)")
+        int,
+        Meta(
+            ge=0, description="number of sectors to hold, those with the highest returns (0: all)"
+        ),
     ] = 0
     lookback: Annotated[
-        int, Meta(ge=2, description="with best: sessions over which a sector has risen")
+        int, Meta(ge=2, description="with best: number of sessions in a sector's return")
     ] = 63
 
 
@@ -564,9 +570,9 @@ class SectorEqualConfig(PortfolioConfig, frozen=True, kw_only=True):
 class SectorEqual(Rebalancer[SectorEqualConfig]):
     """Splits the money equally between sectors, then equally between the names of a sector.
 
-    Names without a sector form a group of their own. Where no sector is known at all, that group is
-    everything, and the rule is an equal-weight portfolio that is rebalanced. With ``best`` it
-    rotates: only the sectors whose names rose most, on average, are held.
+    Names without a sector form one more group. If no sector is known, that group contains all
+    names, and the rule is an equal-weight portfolio with rebalancing. With ``best`` it rotates: it
+    holds only the sectors whose names rose most on average.
     """
 
     summary: ClassVar[str] = "equal money for every sector, rebalanced each quarter"
@@ -587,7 +593,7 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
                 sector: np.nanmean([gains[symbol] for symbol in symbols] or [np.nan])
                 for sector, symbols in groups.items()
             }
-            # A sector without a known gain has the mean NaN, which is not equal to itself.
+            # A sector without a known return has the mean NaN, which is not equal to itself.
             ranked = sorted(
                 (sector for sector in groups if means[sector] == means[sector]),
                 key=lambda sector: -means[sector],
@@ -603,10 +609,10 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
 class IndexHold(Rule[HoldConfig]):
     """Buys the index fund once and holds it.
 
-    Fails, every session, in a market that has no such fund.
+    Fails in every session of a market without an index fund.
     """
 
-    summary: ClassVar[str] = "buys the index fund once, then holds (fails where there is none)"
+    summary: ClassVar[str] = "buys the index fund once, then holds (fails in a market without one)"
     Config: ClassVar[type[AgentConfig]] = HoldConfig
 
     _searched, _funds = 0, tuple[str, ...]()
@@ -619,7 +625,7 @@ class IndexHold(Rule[HoldConfig]):
         if observation.account.positions:
             return _KEEPS
         # The fund of the benchmark index if it can be identified, else the first fund listed.
-        # Columns are only ever appended, so only new listings need to be looked at.
+        # Columns are only appended, so only new listings need a check.
         view, index = observation.view, observation.rules.benchmark_index
         fresh = (
             name for name in view.symbols[self._searched :] if view.instrument(name).kind == "index"
@@ -650,12 +656,11 @@ _NO_FUND = Decision(
 
 
 def shrunk_covariance(returns: Floats, shrinkage: float | None = None) -> Floats:
-    """Return (1 - s) S + s m I, where S is the sample covariance (divisor n) and m the mean
-    variance.
+    """Return the shrunk covariance matrix (1 - s) S + s m I.
 
-    ``returns`` has shape (days, names), simple returns per day. NaN counts as that name's mean.
-    With ``shrinkage`` None, s is the weight of Ledoit and Wolf (2004) that minimises the expected
-    squared error.
+    S is the sample covariance (divisor n) and m the mean variance. ``returns`` has shape (days,
+    names), simple returns per day. NaN is replaced by the name's mean. With ``shrinkage`` None, s
+    is the weight of Ledoit and Wolf (2004) that minimises the expected squared error.
     """
     counts = np.count_nonzero(~np.isnan(returns), axis=0)
     means = np.nansum(returns, axis=0) / np.maximum(counts, 1)
@@ -674,15 +679,16 @@ def shrunk_covariance(returns: Floats, shrinkage: float | None = None) -> Floats
 
 
 _DIGITS = 5
-"""Decimals of a weight. The last bits of a matrix product depend on the CPU, so they are rounded
-away before they reach an order."""
+"""Decimals of a weight. Rounding removes the last bits of a matrix product, which depend on the
+CPU, before they can affect an order.
+"""
 
 
 def _past(observation: Observation, sessions: int) -> Floats | Abstain:
     """Return the last daily returns of the universe, shape (sessions, names).
 
-    Dividends are included. NaN where a name has no bar on the day or the day before. A history that
-    is too short returns :class:`Abstain`.
+    Dividends are included. A return is NaN if the name has no bar on the day or the day before.
+    Returns :class:`Abstain` if the history is too short.
     """
     closes = observation.view.bars("close", sessions + 1, adjust="total")
     if len(closes) <= sessions:
@@ -696,7 +702,9 @@ def _past(observation: Observation, sessions: int) -> Floats | Abstain:
 class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
     """The period of the covariance, its shrinkage, and the limits of a weight."""
 
-    lookback: Annotated[int, Meta(ge=10, description="daily returns in the covariance")] = 126
+    lookback: Annotated[
+        int, Meta(ge=10, description="number of daily returns in the covariance")
+    ] = 126
     cap: Annotated[
         float, Meta(gt=0, le=1, description="largest weight of one name before the cash buffer")
     ] = 0.1
@@ -708,18 +716,21 @@ class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
     ] = None
     present: Annotated[
         float,
-        Meta(gt=0, le=1, description="share of the returns a name must have to be considered"),
+        Meta(gt=0, le=1, description="minimum share of the returns that a name must have"),
     ] = 0.8
     floor: Annotated[
-        float, Meta(ge=0, lt=1, description="smaller weights are dropped and shared out")
+        float,
+        Meta(ge=0, lt=1, description="smaller weights are dropped and distributed to the rest"),
     ] = 0.005
 
 
 @agents.register("min-variance")
 class MinVariance(Rebalancer[MinVarianceConfig]):
-    """Holds the long-only portfolio of least variance over the recent past."""
+    """Holds the long-only portfolio with the lowest variance over the recent past."""
 
-    summary: ClassVar[str] = "holds the long-only portfolio of least variance, rebalanced monthly"
+    summary: ClassVar[str] = (
+        "holds the long-only portfolio with the lowest variance, rebalanced monthly"
+    )
     Config: ClassVar[type[AgentConfig]] = MinVarianceConfig
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
@@ -728,7 +739,8 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
         if isinstance(past, Abstain):
             return past
         complete = np.count_nonzero(~np.isnan(past), axis=0) >= config.present * config.lookback
-        # A name that did not move at all was not traded; it would take the whole portfolio.
+        # A name whose price did not change at all was not traded. It would take the whole
+        # portfolio.
         moving = np.nanmax(np.abs(past), axis=0, initial=0.0) > 0.0
         (usable,) = np.nonzero(complete & moving & buyable(observation))
         if len(usable) == 0:
@@ -742,12 +754,12 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
 
 
 class VolTargetConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """The target volatility and how it is measured."""
+    """The target volatility and the settings of its estimate."""
 
     volatility: Annotated[
-        float, Meta(gt=0, description="wanted annual volatility (0.1 = 10 %)")
+        float, Meta(gt=0, description="target annual volatility (0.1 = 10 %)")
     ] = 0.1
-    lookback: Annotated[int, Meta(ge=5, description="daily returns in the estimate")] = 20
+    lookback: Annotated[int, Meta(ge=5, description="number of daily returns in the estimate")] = 20
     most: Annotated[
         float, Meta(gt=0, le=1, description="largest invested share before the cash buffer")
     ] = 1.0
@@ -756,9 +768,11 @@ class VolTargetConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("vol-target")
 class VolTarget(Rebalancer[VolTargetConfig]):
-    """Holds the universe in equal weights, scaled so that the expected volatility meets the target."""
+    """Holds the universe in equal weights, scaled to the target volatility."""
 
-    summary: ClassVar[str] = "holds the universe, less of it when markets swing more (10 % a year)"
+    summary: ClassVar[str] = (
+        "holds the universe, scaled down when volatility rises (target 10 % per year)"
+    )
     Config: ClassVar[type[AgentConfig]] = VolTargetConfig
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
@@ -783,9 +797,9 @@ class VolTarget(Rebalancer[VolTargetConfig]):
 
 
 class RandomConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """The number of names and the speed of their exchange.
+    """The number of names and the share of them that is exchanged.
 
-    Set both to match the agent whose luck is to be measured.
+    Set both to match the agent whose luck is measured.
     """
 
     k: Count = 20

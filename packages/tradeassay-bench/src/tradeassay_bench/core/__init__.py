@@ -1,1 +1,1 @@
-"""What agents, the exchange and runs share: observations, orders, events, workers."""
+"""Provide the types that agents, the exchange and runs share."""

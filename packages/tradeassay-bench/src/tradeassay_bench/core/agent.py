@@ -1,8 +1,8 @@
-"""The contract between a day protocol and the agent that answers it.
+"""Define the contract between a day protocol and an agent.
 
-A trading day is a sans-I/O generator (``benchmarks/<id>/day.py``): it yields a :data:`Request` and
-is sent a :data:`Reply`. A rule answers at once, a model through ``llm``, a foreign agent through a
-pipe.
+A trading day is a sans-I/O generator (``benchmarks/<id>/day.py``) that yields a :data:`Request` and
+receives a :data:`Reply`. A rule replies at once, a model through ``llm``, and a foreign agent
+through a pipe.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tradeassay_bench.core.view import AccountState, MarketView
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of the venue, as an agent is shown them.
+    """The rules of the venue in the form that an agent sees.
 
-    ``None`` means "no such limit". ``lot`` is in shares, costs are fractions of the traded value.
-    ``benchmark_index`` is the index that results are compared with.
+    ``None`` means "no such limit". ``lot`` is in shares. Costs are fractions of the traded value.
+    ``benchmark_index`` is the index with which results are compared.
     """
 
     venue: str
@@ -42,12 +42,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything an agent sees before it decides.
+    """Everything that an agent sees before it decides.
 
-    Nothing else reaches the agent. ``universe`` holds the symbols that may be bought now,
-    ``columns`` their columns in ``view``. ``since_last`` are the events of the previous session
-    (fills, rejections, dividends). ``sessions_left`` counts the decisions still to come, this one
-    included.
+    ``universe`` contains the symbols that may be bought now, ``columns`` their columns in ``view``.
+    ``since_last`` contains the events of the previous session (fills, rejections, dividends).
+    ``sessions_left`` is the number of remaining decisions, including this one.
     """
 
     step: int
@@ -66,7 +65,7 @@ class Observation:
 class AskDecision:
     """A request for a decision.
 
-    ``feedback`` says what was wrong with the previous attempt, if there was one.
+    ``feedback`` describes the error of the previous attempt, if there was one.
     """
 
     observation: Observation
@@ -80,7 +79,7 @@ DayProtocol = Generator[Request, Reply, Decision]
 
 
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts an agent is given when an episode starts."""
+    """The facts that an agent receives at the start of an episode."""
 
     episode: str
     seed: int
@@ -88,11 +87,11 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(Protocol):
-    """Anything that can answer a day protocol.
+    """The interface of an agent that replies to a day protocol.
 
-    :meth:`begin` is called once before the first day with a random generator of the agent's own. An
-    agent must not use any other randomness and must not read a clock. A new object is made for
-    every episode.
+    :meth:`begin` is called once before the first day, with the agent's random generator. An agent
+    must not use any other randomness and must not read a clock. Every episode has a new agent
+    object.
     """
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
@@ -106,10 +105,10 @@ class Agent(Protocol):
 class CostlyAgent(Agent, Protocol):
     """An agent whose answers cost money or time.
 
-    Each of its decisions is written to disk at once. When a run is resumed, the agent is shown its
-    earlier decisions instead of being asked again. (Any other agent is asked again and must give
-    the same answers.)
+    Each decision is written to disk at once. When a run is resumed, the agent receives its earlier
+    decisions through :meth:`recall` and is not queried again. (Any other agent is queried again and
+    must repeat its answers.)
     """
 
     def recall(self, observation: Observation, decision: Decision) -> None:
-        """Take note of one of the agent's own decisions, read from the journal."""
+        """Restore one of the agent's own decisions from the journal."""

@@ -1,10 +1,10 @@
-"""The messages between the arena and an agent: one packet of information in, one choice out.
+"""Define the messages between the arena and an agent: an information packet and a choice.
 
-An agent decides once per asset and session. It is sent a :class:`Packet`, which holds everything it
-may know, and answers with an :class:`AgentChoice`. A model-driven agent is a *sans-I/O generator*
-(:data:`Deliberation`): it yields what it wants to ask a model and is sent the answers, so that the
-arena can record every answer before the next question is put, and a killed decision can be
-continued without asking twice.
+An agent decides once per asset and session. It receives a :class:`Packet` with all information it
+may use and returns an :class:`AgentChoice`. An agent driven by a model is a *sans-I/O generator*
+(:data:`Deliberation`). It yields questions to a model and receives the answers. The arena can
+therefore record every answer before the next question, and can resume an interrupted decision
+without repeating a question.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Action = Literal["BUY", "SELL", "HOLD"]
 
 
 class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A price and the day it belongs to (ISO date)."""
+    """A price and its day (ISO date)."""
 
     date: str
     price: float
@@ -29,7 +29,7 @@ class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
 class NewsShown(msgspec.Struct, frozen=True, kw_only=True):
     """A published news item.
 
-    ``published_at`` is ISO 8601 in UTC. ``id`` leads back to the item's provenance.
+    ``published_at`` is ISO 8601 in UTC. ``id`` refers to the item's provenance.
     """
 
     id: str
@@ -40,7 +40,7 @@ class NewsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettledOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the agent's own settled decisions: its day, action, position and earnings."""
+    """One of the agent's own settled decisions: its day, action, position and gain."""
 
     date: str
     action: Action
@@ -49,7 +49,7 @@ class SettledOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A public message of another entry about an earlier session, in seasons that allow it."""
+    """A public message of another entry from an earlier session, in seasons that allow messages."""
 
     entry: str
     date: str
@@ -57,13 +57,13 @@ class PeerMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Packet(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an agent may know when it decides about ``symbol`` on ``date``.
+    """The information that an agent may use to decide about ``symbol`` on ``date``.
 
     ``decided_at`` is the decision time (ISO, UTC). Nothing in the packet was published after it.
-    ``history`` are at most ten earlier prices, oldest first. ``position`` is what the agent holds:
-    1, 0 or -1. ``phase`` is ``warm-up`` (the agent learns, nothing counts) or ``live``. Where one
-    account spans all assets, ``account`` is its value (it started with 1) and ``exposures`` the
-    signed money behind each asset.
+    ``history`` contains at most ten earlier prices, oldest first. ``position`` is the agent's
+    position: 1, 0 or -1. ``phase`` is ``warm-up`` (the agent learns and results do not count) or
+    ``live``. If one account covers all assets, ``account`` is its value (initially 1) and
+    ``exposures`` the signed amount invested in each asset.
     """
 
     season: str
@@ -86,7 +86,7 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One role's contribution to a decision, kept for the reader of the record."""
+    """One role's contribution to a decision, stored for readers of the record."""
 
     role: str
     step: str
@@ -94,9 +94,9 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChoiceFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """An error on the way to a choice.
+    """An error during a decision.
 
-    ``kind`` is one of those of a decision's failures. ``text`` describes the error.
+    ``kind`` is one of the kinds of decision failures. ``text`` describes the error.
     """
 
     kind: str
@@ -104,12 +104,12 @@ class ChoiceFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision of an agent about one asset.
+    """An agent's decision about one asset.
 
-    ``status`` is ``failed`` when no usable answer came. The action is then HOLD. ``memory`` is the
-    agent's whole new memory, which the arena does not read. None keeps the old memory. ``message``
-    is a public message, ``allocation`` the share of the account (0 to 1) behind the position. Both
-    count only in seasons that allow them.
+    ``status`` is ``failed`` if there was no usable answer. The action is then HOLD. ``memory`` is
+    the agent's complete new memory, which the arena does not read. None keeps the old memory.
+    ``message`` is a public message. ``allocation`` is the fraction of the account (0 to 1) invested
+    in the position. Messages and allocations apply only in seasons that allow them.
     """
 
     action: Action
@@ -132,4 +132,4 @@ class AgentChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Deliberation = Generator[AskModel, ModelReply, AgentChoice]
-"""One decision as a dialogue: yields questions to a model, is sent replies, returns the choice."""
+"""One decision as a dialogue: yields questions to a model, receives replies, returns the choice."""

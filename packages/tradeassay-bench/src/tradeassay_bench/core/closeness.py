@@ -1,7 +1,9 @@
-"""Which numbers count as the same where something is computed again.
+"""Decide whether recomputed numbers are equal to recorded ones.
 
-The last digits of a number differ between processors and between versions of numpy. A difference of two nearly
-equal numbers magnifies that: a hedge ratio made of logarithms differed by 6e-12 between ARM and x86."""
+The last digits of a number differ between processors and between versions of numpy. The difference
+of two nearly equal numbers magnifies this error. For example, a hedge ratio computed from
+logarithms differed by 6e-12 between ARM and x86.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,26 @@ _RELATIVE: Final = 1e-9
 _ABSOLUTE: Final = 1e-12
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 _DIGITS = 10
-"""A number with fewer digits was rounded: its last digits are not those of an arithmetic."""
+"""A number with fewer digits was rounded, so its last digits must match exactly."""
 
 
 def close(number: float, other: float) -> bool:
-    """Return whether two numbers are the same to 1e-9 of their size, or to 1e-12 near zero."""
+    """Return whether two numbers agree to a relative 1e-9, or to an absolute 1e-12 near zero."""
     return math.isclose(number, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
 
 
 def close_line(line: bytes, other: bytes) -> bool:
-    """Return whether two lines of a file are the same but for the last digits of numbers in them."""
+    """Return whether two lines of a file agree except for the last digits of numbers."""
     return line == other or close_text(
         line.decode(errors="replace"), other.decode(errors="replace")
     )
 
 
 def close_text(text: str, other: str) -> bool:
-    """Return whether two texts are the same but for the last digits of numbers in them."""
+    """Return whether two texts agree except for the last digits of numbers."""
     if text == other:
         return True
-    # Split at numbers: every second part is one.
+    # Split at numbers, so that every second part is a number.
     parts, others = _NUMBER.split(text), _NUMBER.split(other)
     return len(parts) == len(others) and all(map(_same_part, parts, others))
 

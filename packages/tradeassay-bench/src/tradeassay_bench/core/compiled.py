@@ -1,9 +1,9 @@
 """Compile functions with numba and cache the result.
 
-Numba keeps compiled code beside the source and looks at that one file alone to see whether it is up
-to date. Our functions call each other across files, so a cached caller would keep using outdated
-callees. The result is therefore kept in a folder named by the hash of all of a package's sources,
-so that any change gets a new folder. These folders are in ``NUMBA_CACHE_DIR`` where that is set.
+Numba stores compiled code next to the source and checks only that one file for changes. Our
+functions call each other across files, so a cached caller would continue to use outdated functions.
+The result is therefore stored in a folder named by the hash of all sources of a package. Any change
+leads to a new folder. If ``NUMBA_CACHE_DIR`` is set, these folders are in it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _Out = TypeVar("_Out")
 
 
 class Compiler:
-    """Compiles the functions of the package in ``sources`` and keeps them in the data home.
+    """Compiles the functions of the package in ``sources`` and stores them in the data home.
 
-    ``calls`` are the folders of other packages whose compiled functions are called.
+    ``calls`` lists the folders of other packages whose compiled functions are called.
 
-    With ``counted=False`` arrays carry no reference counts. This is several times as fast where
-    small functions pass arrays to each other. In return no function may create an array, and every
-    caller must be compiled the same way.
+    With ``counted=False`` arrays have no reference counts. This is several times as fast if small
+    functions pass arrays to each other. In return no function may create an array, and every caller
+    must be compiled with the same setting.
 
     A module with a compiler imports numba, so import such modules on first use. Without numba
-    (extra ``fast``) functions stay plain Python.
+    (extra ``fast``) functions run as plain Python.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Compiler:
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         """Compile a function that only compiled code calls.
 
-        It gets no Python entry point and therefore compiles faster.
+        It has no Python entry point and therefore compiles faster.
         """
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -61,7 +61,7 @@ class Compiler:
     def module(self, name: str, source: str) -> ModuleType:
         """Return generated source as a module, stored next to the compiled code.
 
-        Numba caches only functions that have a source file. Different sources need different names.
+        Numba caches only functions with a source file. Different sources need different names.
         """
         module = ModuleType(name)
         # Numba looks up a module's globals in sys.modules when it loads cached code.
@@ -71,7 +71,7 @@ class Compiler:
             return module
         path = self._folder / f"{name}.py"
         if not path.exists():
-            # Write under another name first, so that no process reads half a file.
+            # Write under a temporary name first, so that no process reads half a file.
             partial = path.with_suffix(f".{os.getpid()}")
             partial.write_text(source, encoding="utf-8")
             partial.replace(path)
@@ -83,12 +83,13 @@ class Compiler:
         try:
             from numba import config, njit
         except ImportError:
-            # Plain Python gives the same numbers, slowly: pip install 'tradeassay[fast]'.
+            # Plain Python produces the same numbers, slowly: pip install 'tradeassay[fast]'.
             return function
         if not self._counted:
             options["_nrt"] = False
         folder, previous = self._folder, config.CACHE_DIR
-        # Numba reads this setting when it decorates. Other packages keep their own cache folder.
+        # Numba reads this setting when a function is decorated. Other packages keep their cache
+        # folders.
         config.CACHE_DIR = str(folder or previous)
         try:
             compiled: Callable[_Args, _Out] = njit(
@@ -102,7 +103,7 @@ class Compiler:
     def _folder(self) -> Path | None:
         """Return the folder of the compiled code, or None if no folder is writable.
 
-        Without a folder each process compiles for itself.
+        Without a folder each process compiles the functions again.
         """
         try:
             import numba

@@ -1,7 +1,7 @@
-"""The messages between a day protocol and a language model: prompts, tools, answers, costs.
+"""Define the messages between a day protocol and a language model: prompts, tools, answers, costs.
 
-A protocol yields :class:`AskModel` and is sent a :class:`ModelReply`. Texts and tool arguments are
-kept as the model wrote them. The protocol parses them, so that each mistake is counted once.
+A protocol yields :class:`AskModel` and receives a :class:`ModelReply`. Texts and tool arguments are
+stored as the model wrote them. The protocol parses them, so that each mistake is counted once.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call as the model wrote it.
 
-    ``arguments`` is JSON text, or the text the model wrote instead. ``found_in`` says where the
-    call was: ``call`` is the provider's own field, ``fenced`` a fenced block in the text, ``json``
-    a bare JSON answer.
+    ``arguments`` is JSON text, or the model's text if it is not JSON. ``found_in`` is the place of
+    the call: ``call`` for the provider's own field, ``fenced`` for a fenced block in the text,
+    ``json`` for a bare JSON answer.
     """
 
     id: str
@@ -51,9 +51,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Given(msgspec.Struct, frozen=True, kw_only=True):
     """A question as data, for agents that do not read prose.
 
-    All fields but ``session`` are JSON text. They hold what the messages say and nothing more,
-    under the same mask. ``answer_schema`` describes the expected answer. A model gets the form in
-    words only, because the benchmark measures how often it breaks the form.
+    All fields except ``session`` are JSON text. They contain the same information as the messages,
+    under the same mask. ``answer_schema`` describes the expected answer. A model receives this form
+    in words only, because the benchmark measures how often it breaks the form.
     """
 
     session: str
@@ -66,11 +66,11 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 class AskModel(msgspec.Struct, frozen=True, kw_only=True):
     """A question to a model.
 
-    ``must_call`` names the one tool that has to be called. Only that tool is then offered.
-    ``purpose`` names the stage ("research", "submit", "analysis" ...), ``attempt`` counts from 1
-    within it. ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose.
-    ``given`` is the same question as data. It is never sent to a model and does not enter any key
-    or hash of a request.
+    ``must_call`` names a tool that the model has to call. Only that tool is then offered.
+    ``purpose`` names the stage ("research", "submit", "analysis" ...). ``attempt`` is the attempt
+    within the stage, starting at 1. ``answer_schema`` (JSON schema as text) requests a JSON answer
+    instead of prose. ``given`` is the same question as data. It is never sent to a model and is not
+    part of any key or hash of a request.
     """
 
     purpose: str
@@ -83,10 +83,10 @@ class AskModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens and dollars of one answer.
+    """The tokens and dollars of one answer.
 
-    ``usd`` is None when the model's price is unknown, never 0. ``estimated`` says that tokens were
-    counted here, because the provider reported none or implausibly few.
+    ``usd`` is None if the model's price is unknown, and never 0 in that case. ``estimated`` is True
+    if tokens were estimated here, because the provider reported none or implausibly few.
     """
 
     input_tokens: int = 0
@@ -97,7 +97,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimated: bool = False
 
     def plus(self, other: Usage) -> Usage:
-        """Return the sum of both. Its price is unknown if either price is."""
+        """Return the sum of both. The sum has no price if either price is unknown."""
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -109,10 +109,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model's answer, or the reason there is none (``error``, with empty text and calls).
+    """A model's answer, or the reason for its absence (``error``, with empty text and calls).
 
     ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``,
-    ``context``, ``rejected`` (the provider turned the request down: key, quota, model) or
+    ``context``, ``rejected`` (the provider rejected the request: key, quota, model) or
     ``unreadable``.
     """
 
@@ -125,18 +125,18 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Dialogue = Generator[AskModel, ModelReply, Decision]
-"""One trading day of a model: yields questions, is sent the answers, returns the decision."""
+"""One trading day of a model: yields questions, receives answers, returns the decision."""
 
-# A schema must have the same bytes in every process, because a recorded answer is looked up by the
-# hash of its question, and the question holds the schema. ``Annotated[float, Meta(ge=0)]`` and
-# ``Annotated[float, Meta(ge=0.0)]`` are equal to ``typing``, which keeps the first one a process
-# made. msgspec then writes that one's bound, as ``0`` or as ``0.0``. Bounds that are whole numbers
-# are therefore always written as integers.
+# A schema must have the same bytes in every process, because a recorded answer is found by the hash
+# of its question, which includes the schema. ``Annotated[float, Meta(ge=0)]`` and
+# ``Annotated[float, Meta(ge=0.0)]`` are equal to ``typing``, which reuses the first one that a
+# process creates. msgspec then writes the bound as ``0`` or as ``0.0``, depending on that type.
+# Bounds that are whole numbers are therefore always written as integers.
 _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 
 
 def schema_of_type(kind: Any, **options: Any) -> dict[str, Any]:
-    """Return the JSON schema of a type. ``options`` are those of :func:`msgspec.json.schema`."""
+    """Return the JSON schema of a type. ``options`` are passed to :func:`msgspec.json.schema`."""
 
     def with_whole_bounds(node: Any) -> Any:
         """Return a schema node with whole bounds as integers and everything else unchanged."""

@@ -1,8 +1,8 @@
-"""Run a dialogue: put a generator's questions to an answerer and send back the replies.
+"""Run a dialogue: pass a generator's questions to an answerer and send back the replies.
 
-A dialogue is a *sans-I/O generator*: it yields a question, is sent the reply, and returns its
-result. :func:`drive` takes an answerer that replies at once, :func:`adrive` one that has to be
-awaited. Only :func:`fault_of` turns a foreign exception into a :class:`Fault`.
+A dialogue is a *sans-I/O generator*. It yields a question, receives the reply, and returns its
+result. :func:`drive` takes a synchronous answerer, :func:`adrive` an asynchronous one. Only
+:func:`fault_of` converts a foreign exception to a :class:`Fault`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Outer = TypeVar("Outer")
 OuterReply = TypeVar("OuterReply")
 
 LONGEST_DETAIL = 500
-"""Most characters of an exception's text that are recorded."""
+"""Maximum number of recorded characters of an exception's text."""
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
 class Ended(msgspec.Struct, Generic[Result], frozen=True):
-    """The end of a dialogue, with the ``result`` it returned."""
+    """The end of a dialogue, with its ``result``."""
 
     result: Result
 
 
 def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
-    """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
+    """Send a reply (None at the start) and return the next question, or :class:`Ended`.
 
-    Use it in a host that must yield control between a question and its answer. All others call
+    Use it in a host that must yield control between a question and its answer. Otherwise use
     :func:`drive`.
     """
     try:
@@ -51,8 +51,7 @@ def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | E
 def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply]) -> Result:
     """Answer a dialogue's questions until it ends, and return its result.
 
-    An exception from ``answer`` ends the dialogue and propagates. The dialogue is closed in any
-    case.
+    An exception from ``answer`` ends the dialogue and propagates. The dialogue is always closed.
     """
     try:
         now = advance(dialogue)
@@ -66,7 +65,7 @@ def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply
 async def adrive(
     dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Awaitable[Reply]]
 ) -> Result:
-    """Run a dialogue like :func:`drive`, with an ``answer`` that has to be awaited."""
+    """Run a dialogue like :func:`drive`, with an asynchronous ``answer``."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -82,7 +81,7 @@ def relay(
 ) -> Generator[Outer, OuterReply, Result]:
     """Run one dialogue inside another.
 
-    ``answer`` replies to an inner question by asking questions of the outer dialogue.
+    ``answer`` replies to an inner question by yielding questions of the outer dialogue.
     """
     try:
         now = advance(dialogue)
@@ -107,7 +106,7 @@ def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """Return the record of an exception that crossed a boundary.
 
     Configured secrets are removed. Line breaks become blanks. Memory addresses are removed, because
-    they would make two runs of one spec differ.
+    they would differ between two runs of one spec.
     """
     detail = _ADDRESS.sub("0x...", " ".join(clean_foreign(str(error)).split()))
     return Fault(error=type(error).__name__, detail=detail[:longest])
@@ -119,15 +118,15 @@ _INSTALLED = (*our_folders(), *(sysconfig.get_path(name) for name in _LIBRARIES)
 
 
 def at_line(file: str, line: int | str | None) -> str:
-    """Return the place in code that ends a failure's text: `` (trend.py, line 18)``."""
+    """Return a place in code as the end of a failure's text: `` (trend.py, line 18)``."""
     return f" ({Path(file).name}, line {line})"
 
 
 def own_fault(error: BaseException) -> Fault:
     """Return the record of an exception in a user's code, with the last line reached in that code.
 
-    The record holds the file's name without its folder, so that two runs of one spec do not differ
-    by the folder they were made in.
+    The record contains the file's name without its folder, so that two runs of one spec in
+    different folders do not differ.
     """
     fault = fault_of(error)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

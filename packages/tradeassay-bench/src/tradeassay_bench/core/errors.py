@@ -1,4 +1,4 @@
-"""Errors of agents, markets, accounts and runs, named by the boundary that was crossed."""
+"""Define the errors of agents, markets, accounts and runs, named after the boundary they cross."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tradeassay.core.errors import DataError, TradeassayError
 
 
 class FutureDataError(DataError):
-    """Somebody asked for a datum that was not known at the view's clock."""
+    """Data was requested that was not yet known at the view's clock."""
 
 
 class DataRefused(DataError):
-    """The data doctor found faults, and loading was not told to proceed regardless."""
+    """The data doctor found faults, and loading was not configured to accept them."""
 
 
 class SourceError(DataError):
@@ -18,15 +18,15 @@ class SourceError(DataError):
 
 
 class AgentError(TradeassayError):
-    """An agent raised, timed out or answered something that is not a decision."""
+    """An agent raised, timed out, or returned something that is not a decision."""
 
 
 class ModelError(TradeassayError):
-    """A language model could not be reached or gave no usable answer."""
+    """A language model was unreachable or returned no usable answer."""
 
 
 class ExchangeError(TradeassayError):
-    """The exchange was asked for something impossible. (A refused order is an event, not an error.)"""
+    """A call to the exchange was invalid. (A refused order is an event, not an error.)"""
 
 
 class LedgerError(TradeassayError):
@@ -34,7 +34,10 @@ class LedgerError(TradeassayError):
 
 
 class NotFinite(LedgerError):
-    """An event would make a sum of money, a price or a holding that is no finite number. It ends the episode."""
+    """An event would make an amount, a price or a holding infinite or NaN.
+
+    The error ends the episode.
+    """
 
 
 class RunError(TradeassayError):
@@ -42,4 +45,7 @@ class RunError(TradeassayError):
 
 
 class CheckFailed(AssertionError):
-    """Something registered does not keep its contract; the message says what, where and how it was seen."""
+    """A registered object violates its contract.
+
+    The message states the violation, its place, and how it was detected.
+    """

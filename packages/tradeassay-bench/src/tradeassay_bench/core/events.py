@@ -1,9 +1,9 @@
-"""History: a tagged union of immutable events.
+"""Define the events of an account as a tagged union of immutable structs.
 
-The account's state is their replay.
+Replaying the events reproduces the account's state.
 
-Signs: ``quantity`` in a :class:`Filled` is positive for a buy and negative for a sale. Every
-``cash`` is the exact change of the cash account, so that summing ``cash`` over a journal gives the
+Signs: ``quantity`` in a :class:`Filled` is positive for a purchase and negative for a sale. Every
+``cash`` is the exact change of the cash account, so the sum of ``cash`` over a journal is the
 balance.
 """
 
@@ -15,15 +15,15 @@ import msgspec
 
 from tradeassay_bench.core.orders import Decision
 
-# The terms an account is kept under; the ledger holds the account to them.
+# The terms of an account. The ledger enforces them.
 
 
 class AccountTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a ledger must know to check an account.
+    """The rules by which a ledger checks an account.
 
-    ``t_plus_1``: what was bought in a session cannot be sold in it. ``margin``: cash and positions
-    may be negative, and at every mark equity covers the maintenance rates times the long and short
-    exposure, or a margin call of that session says that it does not. A cash account (the default)
+    ``t_plus_1``: shares bought in a session cannot be sold in the same session. ``margin``: cash
+    and positions may be negative. At every mark, equity must cover the maintenance rates times the
+    long and short exposure, unless the session has a margin call. A cash account (the default)
     never has negative cash or a negative position.
     """
 
@@ -61,7 +61,7 @@ RejectReason = Literal[
 
 
 class Deposited(msgspec.Struct, frozen=True, tag="deposited", gc=False, omit_defaults=True):
-    """Money put into the account at the start, and the terms it is kept under."""
+    """The initial deposit of an account, with the account's terms."""
 
     cash: float
     terms: AccountTerms = AccountTerms()
@@ -71,7 +71,7 @@ class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=
     """A trade.
 
     ``cash`` = -(quantity x price x multiplier) - fee - tax. ``price`` includes slippage,
-    ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
+    ``reference`` does not. ``forced`` marks a cover or liquidation by the venue.
     """
 
     order_id: str
@@ -87,7 +87,7 @@ class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=
 
 
 class Rejected(msgspec.Struct, frozen=True, tag="rejected", gc=False):
-    """An order, or the rest of one, that the venue refused. Nothing is silently corrected."""
+    """An order, or the remainder of an order, that the venue refused."""
 
     order_id: str
     symbol: str
@@ -97,7 +97,7 @@ class Rejected(msgspec.Struct, frozen=True, tag="rejected", gc=False):
 
 
 class Trimmed(msgspec.Struct, frozen=True, tag="trimmed", gc=False):
-    """A fill smaller than asked for (volume participation, lots, cash). The cause is named."""
+    """A fill below the requested quantity, with its cause (volume participation, lots, cash)."""
 
     order_id: str
     symbol: str
@@ -107,7 +107,7 @@ class Trimmed(msgspec.Struct, frozen=True, tag="trimmed", gc=False):
 
 
 class Rested(msgspec.Struct, frozen=True, tag="rested", gc=False):
-    """A good-till-cancelled order, or its unfilled rest, that waits for a later session."""
+    """A good-till-cancelled order, or its unfilled remainder, that waits for a later session."""
 
     order_id: str
     symbol: str
@@ -115,7 +115,7 @@ class Rested(msgspec.Struct, frozen=True, tag="rested", gc=False):
 
 
 class Expired(msgspec.Struct, frozen=True, tag="expired", gc=False):
-    """A limit or stop order whose price was not reached before it ran out."""
+    """A limit or stop order that expired before its price was reached."""
 
     order_id: str
     symbol: str
@@ -131,9 +131,9 @@ class DividendPaid(msgspec.Struct, frozen=True, tag="dividend", gc=False):
 
 
 class SplitApplied(msgspec.Struct, frozen=True, tag="split", gc=False):
-    """Shares multiplied by ``ratio`` to ``quantity``.
+    """A split that changed a holding by ``ratio`` to ``quantity`` shares.
 
-    A fraction that cannot exist is paid out (``cash``).
+    A fraction below the smallest step is paid out (``cash``).
     """
 
     symbol: str
@@ -143,7 +143,7 @@ class SplitApplied(msgspec.Struct, frozen=True, tag="split", gc=False):
 
 
 class Delisted(msgspec.Struct, frozen=True, tag="delisted", gc=False):
-    """A holding paid out at its last price because the name left the exchange."""
+    """The payout of a holding at its last price because the name left the exchange."""
 
     symbol: str
     quantity: float
@@ -152,14 +152,14 @@ class Delisted(msgspec.Struct, frozen=True, tag="delisted", gc=False):
 
 
 class BorrowCharged(msgspec.Struct, frozen=True, tag="borrow", gc=False):
-    """Fee for a borrowed (short) position, one session."""
+    """The fee for a borrowed (short) position in one session."""
 
     symbol: str
     cash: float
 
 
 class InterestCharged(msgspec.Struct, frozen=True, tag="interest", gc=False):
-    """Interest on a negative cash balance of a margin account, one session."""
+    """The interest on a negative cash balance of a margin account in one session."""
 
     cash: float
 
@@ -172,10 +172,11 @@ class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call", gc=False):
 
 
 class Marked(msgspec.Struct, frozen=True, tag="marked", gc=False, omit_defaults=True):
-    """End of session: cash, the value of positions at the marking price, and their sum.
+    """The end of a session: cash, the value of positions at the marking price, and their sum.
 
-    ``stale`` names held symbols that had no price this session and were marked at the last one.
-    ``marks`` holds the marking price of every held symbol, in the order the positions were opened.
+    ``stale`` lists held symbols that had no price in this session and were marked at their last
+    price. ``marks`` contains the marking price of every held symbol, in the order in which the
+    positions were opened.
     """
 
     cash: float
@@ -203,12 +204,11 @@ Event = (
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``events.jsonl``: what was decided in a session and what came of it.
+    """One line of ``events.jsonl``: the decision of a session and its consequences.
 
-    ``opening`` holds what happened before the decision (splits, dividends, delistings), ``events``
-    what the market made of it, the last being :class:`Marked`. Where a decision is made after the
-    open, the fills of orders waiting from earlier sessions come first among ``events`` and precede
-    the decision.
+    ``opening`` contains the events before the decision (splits, dividends, delistings). ``events``
+    contains the market's events, ending with :class:`Marked`. If the decision is made after the
+    open, the fills of resting orders come first in ``events`` and precede the decision.
     """
 
     step: int
@@ -231,7 +231,7 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 JournalRecord = StepRecord | TurnRecord
-"""A line of a journal, on either track."""
+"""A line of a journal, of a trading episode or a code episode."""
 
 ENCODER = msgspec.json.Encoder()
 STEP_DECODER = msgspec.json.Decoder(StepRecord)

@@ -1,4 +1,4 @@
-"""Files of runs: logs that survive a crash, locks, files with their own hash, and names of files."""
+"""Read and write files of runs: durable logs, locks, files with their own hash, and file names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ NAME_LENGTH = 80
 
 
 def safe_name(text: str) -> str:
-    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
+    """Return ``text`` as part of a file name.
+
+    A text that is not a valid name is simplified and ends with a hash.
+    """
     clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
     clean = re.sub(r"__+", "_", clean).strip("._-")
     if clean == text and len(clean) <= NAME_LENGTH:
@@ -42,12 +45,12 @@ _LITTER = frozenset(
 
 
 def is_litter(name: str) -> bool:
-    """Return whether a file of this name is what desktops and version control leave in any folder."""
+    """Return whether desktops or version control create files of this name in any folder."""
     return name in _LITTER or name.startswith("._")
 
 
 def append_durably(descriptor: int, content: bytes, path: Path) -> None:
-    """Write all of ``content`` to the open file ``path``; it survives a crash once this returns."""
+    """Append ``content`` to the open file ``path`` and return once it would survive a crash."""
     left = memoryview(content)
     with naming(path):
         while left:
@@ -56,7 +59,7 @@ def append_durably(descriptor: int, content: bytes, path: Path) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what :func:`write_atomic` left in a folder when its process was killed."""
+    """Remove the temporary files that :func:`write_atomic` leaves when its process is killed."""
     for path in folder.glob(".*.tmp"):
         path.unlink(missing_ok=True)
 
@@ -64,7 +67,10 @@ def remove_temporaries(folder: Path) -> None:
 def take_lock(
     descriptor: int, what: str, *, patience: float = 0.0, holder: str = "another process"
 ) -> None:
-    """Lock an open file; raises :class:`RunError` when another process holds it for ``patience`` seconds."""
+    """Lock an open file.
+
+    Raises :class:`RunError` if another process holds the lock for ``patience`` seconds.
+    """
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -77,7 +83,7 @@ def take_lock(
         time.sleep(0.02)
 
 
-# JSON files that hold their own hash, so that a changed byte anywhere in them is seen when they are read.
+# JSON files that contain their own hash, so that reading detects any changed byte.
 
 _FIELD = "own_sha256"
 _BLANK = b"0" * 64
@@ -87,7 +93,10 @@ _S = TypeVar("_S", bound=msgspec.Struct)
 
 
 def with_own_hash(value: _S) -> tuple[_S, bytes]:
-    """Return a struct with its field ``own_sha256`` set, and its indented JSON without configured secrets."""
+    """Return a struct with its field ``own_sha256`` set, and its indented JSON.
+
+    Configured secrets are removed from the JSON.
+    """
     blank = msgspec.structs.replace(value, own_sha256=_BLANK.decode())
     content = (
         without_secrets(msgspec.json.format(msgspec.json.encode(blank, order="sorted"), indent=2))
@@ -99,7 +108,7 @@ def with_own_hash(value: _S) -> tuple[_S, bytes]:
 
 
 def holds_own_hash(content: bytes) -> bool:
-    """Say whether the bytes of a file are those that its own hash was taken of; False for one without a hash."""
+    """Return whether a file's content matches its own hash. False for a file without a hash."""
     place = _PLACE.search(content)
     if place is None:
         return False

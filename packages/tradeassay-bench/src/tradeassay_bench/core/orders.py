@@ -1,4 +1,4 @@
-"""What an agent says: orders, and the decision that carries them."""
+"""Define orders, and the decision that contains them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import Literal
 
 import msgspec
 
-# Which numbers can be money, a size or a price at all. Everything outside is refused where it comes in.
+# The valid range of amounts, sizes and prices. Numbers outside it are refused on input.
 
 LARGEST = 2.0**53
-"""The largest size or sum of money: beyond it float64 does not hold every whole number any more."""
+"""The largest size or amount. Above it float64 cannot represent every whole number."""
 
 LEAST_PRICE, LARGEST_PRICE = 1e-12, 1e12
-"""Prices lie between these: below any tick, and above anything that was ever quoted."""
+"""Range of valid prices: from below any tick to above any price ever quoted."""
 
 SMALLEST = float_info.min
-"""The smallest size that is not zero; what lies between (a subnormal number) has lost its digits already."""
+"""The smallest nonzero size. Smaller (subnormal) numbers have already lost digits."""
 
 
 def not_a_size(amount: float) -> str | None:
-    """Say why a number is no size of an order, or return None; zero and negative numbers are sizes here."""
+    """Return the reason why a number is not a valid size, or None.
+
+    Zero and negative numbers are valid here.
+    """
     if not -LARGEST <= amount <= LARGEST:
         if amount != amount or amount - amount != 0.0:
             return f"{amount!r} is not a number"
@@ -31,26 +34,29 @@ def not_a_size(amount: float) -> str | None:
 
 
 def is_price(price: float) -> bool:
-    """Say whether a number can be a price; NaN cannot."""
+    """Return whether a number is a valid price. NaN is not."""
     return LEAST_PRICE <= price <= LARGEST_PRICE
 
 
 Side = Literal["BUY", "SELL"]
 Unit = Literal["shares", "dollars", "target_weight", "target_value", "target_shares"]
-"""How an order's ``amount`` is meant.
+"""The unit of an order's ``amount``.
 
-``shares`` and ``dollars`` trade that much. The ``target_*`` units bring the position to a share of
-NAV, to a value or to a number of shares; their side follows from the difference.
+``shares`` and ``dollars`` trade that amount. The ``target_*`` units move the position to a fraction
+of NAV, to a value or to a number of shares. Their side follows from the difference.
 """
 OrderKind = Literal["market", "limit", "stop"]
 TimeInForce = Literal["day", "gtc"]
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One wish to trade. ``side`` may be omitted for target units only. If ``side`` is given with a target, it
-    must agree with the difference, or the exchange rejects the order: a "BUY" to a weight below the present one is
-    a mistake, not a sale. Short positions are negative targets or sales beyond the holding, where the venue allows
-    them."""
+    """One order.
+
+    Only orders with a target unit may omit ``side``. If ``side`` is given with a target, it must
+    match the difference. Otherwise the exchange rejects the order: a "BUY" to a weight below the
+    current one is a mistake, not a sale. Short positions are negative targets or sales beyond the
+    holding, if the venue allows them.
+    """
 
     symbol: str
     amount: float
@@ -65,16 +71,19 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that went wrong while deciding; ``kind`` is a counted category (``schema``, ``agent`` ...)."""
+    """An error during a decision. ``kind`` is a counted category (``schema``, ``agent`` ...)."""
 
     kind: str
     detail: str
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent's answer for one session. ``status``: ``ok`` = the agent answered (no orders means it abstained);
-    ``failed`` = no usable answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
-    ``tool_calls`` counts all tool calls made while deciding, failed ones included."""
+    """An agent's answer for one session.
+
+    ``status`` ``ok``: the agent answered (without orders it abstained). ``failed``: there was no
+    usable answer. Nothing is traded, and the failure is counted separately from abstentions.
+    ``tool_calls`` is the number of tool calls during the decision, including failed ones.
+    """
 
     orders: tuple[Order, ...] = ()
     reason: str = ""

@@ -1,9 +1,10 @@
-"""The secret of a run, and the draws that are made of it.
+"""Derive random draws from the secret of a run.
 
-A run has a *secret*: a hexadecimal text drawn when it is started and kept in its manifest. The aliases of a mask
-and the seeds of the markets on which programs are judged are derived from it. Whoever trains on an old run, or
-reads this package, cannot foresee those of the next; whoever verifies a run derives the recorded ones. It hides
-nothing once the run is published, and is never a key to anything.
+Each run has a *secret*, a hexadecimal text that is drawn at its start and stored in its manifest.
+The aliases of a mask and the seeds of the markets on which programs are judged are derived from it.
+Training on an old run, or reading this package, therefore does not reveal the draws of the next
+run. Verification derives the draws again from the recorded secret. The secret protects nothing once
+the run is published, and it is never used as a key.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ def draw_secret() -> str:
 
 
 def seed_from(secret: str, *names: str | int) -> int:
-    """Return the seed that belongs to ``names`` under a secret: the SHA-256 of all of them as an integer. Parts
-    cannot run into each other: ``("ab", "c")`` and ``("a", "bc")`` give different seeds."""
+    """Return the seed for ``names`` under a secret: the SHA-256 of all of them as an integer.
+
+    The parts are delimited: ``("ab", "c")`` and ``("a", "bc")`` have different seeds.
+    """
     return int(sha256_of([secret, *names]), 16)
 
 
 def refuse_bad_secret(secret: str) -> None:
     """Raise :class:`UserError` for a text that is not a secret."""
     if not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
-        hint = "take it from the manifest of the run to be repeated, or leave it out: one is drawn"
+        hint = "copy it from the manifest of the run to be repeated, or omit it to draw a new one"
         raise UserError(
             f"the secret '{secret!s:.40}' is not 16 to 128 lower-case hexadecimal digits", hint=hint
         )

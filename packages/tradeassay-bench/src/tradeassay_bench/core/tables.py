@@ -1,4 +1,4 @@
-"""Tables as benchmarks make them and pages, terminals and files show them: rows of texts and measures."""
+"""Represent tables of benchmarks for pages, terminals and files: rows of texts and measures."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,10 @@ def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell
 
 
 def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unknown") -> Cell:
-    """Return a plain number in a table; ``dollars`` and ``tokens`` are forms too."""
+    """Return a table cell for a plain number.
+
+    ``form`` is a format string, or ``dollars`` or ``tokens``.
+    """
     return Cell(
         measure=not_scored(unknown) if value is None else Measure(value=float(value)), form=form
     )
@@ -27,8 +30,11 @@ def figures(found: Mapping[str, Measure], names: Iterable[str], form: str = "{:.
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row and what it is about; ``ours`` tells it from the printed rows of a paper. ``unranked`` says why it
-    has no place among the others (:func:`tradeassay.metrics.ranks.unranked`)."""
+    """One row and its heading.
+
+    ``ours`` distinguishes it from the published rows of a paper. ``unranked`` is the reason why the
+    row has no rank (:func:`tradeassay.metrics.ranks.unranked`).
+    """
 
     head: Cell
     cells: tuple[Cell, ...]
@@ -41,8 +47,10 @@ def line(name: str, *cells: Cell, ours: bool = False, unranked: str | None = Non
 
 
 def in_order(rows: Iterable[Row], place: int) -> list[Row]:
-    """Return rows by the measure at ``place``, greatest first. Rows that are not ranked follow, and rows without a
-    number come last."""
+    """Return rows ordered by the measure at ``place``, greatest first.
+
+    Unranked rows follow. Rows without a number come last.
+    """
 
     def order(row: Row) -> tuple[bool, bool, float]:
         measure = row.cells[place].measure
@@ -53,7 +61,10 @@ def in_order(rows: Iterable[Row], place: int) -> list[Row]:
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rows under ``columns``, the first of which is that of the heads. A reader opens ``folded`` ones."""
+    """Rows under ``columns``. The first column contains the headings of the rows.
+
+    A ``folded`` table is collapsed on a page until the reader opens it.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -64,13 +75,13 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def unranked(self) -> tuple[str, ...]:
-        """A sentence for every row without a place, below the table wherever it is shown."""
+        """Return a sentence for every unranked row, to be displayed below the table."""
         return tuple(
             f"{row.head.text} is not ranked: {row.unranked}" for row in self.rows if row.unranked
         )
 
     def numeric(self, place: int) -> bool:
-        """Whether a column holds numbers, as measures or as they are printed."""
+        """Return whether a column contains numbers, as measures or as text."""
         cells = [row.cells[place] for row in self.rows if place < len(row.cells)]
         known = [cell for cell in cells if cell.measure is not None or cell.text]
         return any(cell.measure is not None for cell in known) or (

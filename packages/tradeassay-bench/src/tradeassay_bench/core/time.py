@@ -1,6 +1,7 @@
-"""Instants. Inside the house a time is an integer: nanoseconds since 1970-01-01T00:00Z.
+"""Represent instants as integers: nanoseconds since 1970-01-01T00:00Z.
 
-Integers compare and slice fast and cannot be tz-naive. At the edges they become aware datetimes.
+Integers are fast to compare and slice, and always mean UTC. Input and output convert them to aware
+datetimes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def instant(moment: datetime) -> Instant:
-    """Return the instant of an aware datetime; raises :class:`UserError` for a naive one."""
+    """Return the instant of an aware datetime.
+
+    Raises :class:`UserError` for a naive datetime.
+    """
     if moment.tzinfo is None:
         raise UserError(
             f"time stamp {moment.isoformat()} has no time zone", hint="add one, e.g. +00:00"
@@ -39,17 +43,20 @@ def midnight(day: date) -> Instant:
 
 
 def moment(at: Instant) -> datetime:
-    """Return the aware UTC datetime of an instant (microseconds are kept, nanoseconds are cut)."""
+    """Return the aware UTC datetime of an instant, truncated to microseconds."""
     return _EPOCH + timedelta(microseconds=at // 1_000)
 
 
 def iso(at: Instant) -> str:
-    """Return an instant as ``2025-03-03T14:30:00Z`` (fractions only when there are any)."""
+    """Return an instant as ``2025-03-03T14:30:00Z``, with a fraction only if it is not zero."""
     return moment(at).isoformat().replace("+00:00", "Z")
 
 
 def parse_iso(text: str) -> Instant:
-    """Read what :func:`iso` writes, or any ISO time stamp with a zone; raises :class:`UserError`."""
+    """Return the instant of an ISO time stamp with a time zone, such as the output of :func:`iso`.
+
+    Raises :class:`UserError` for any other text.
+    """
     try:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:
@@ -59,12 +66,16 @@ def parse_iso(text: str) -> Instant:
 
 
 def parse_day(text: str) -> date:
-    """Read a calendar day ``YYYY-MM-DD``; raises :class:`UserError`."""
+    """Return the date of a text ``YYYY-MM-DD``.
+
+    Raises :class:`UserError` for any other text.
+    """
     try:
         found = date.fromisoformat(text)
         if (
             found.isoformat() != text
-        ):  # 20250303 and 2025-W10-1 are days of ISO too, and sort among others wrongly
+        ):  # 20250303 and 2025-W10-1 are valid ISO dates too, but sort incorrectly among other
+            # dates.
             raise ValueError(text)
         return found
     except (TypeError, ValueError) as error:
@@ -72,19 +83,24 @@ def parse_day(text: str) -> date:
 
 
 def day_text(given: date | _T) -> str | _T:
-    """Return a day as :func:`parse_day` reads it; dates and time stamps of numpy and pandas are days too."""
+    """Return a date as text for :func:`parse_day`, and any other value unchanged.
+
+    Time stamps of numpy and pandas are dates too.
+    """
     return given if given is None or isinstance(given, str) else str(given)[:10]
 
 
 class Clock(Protocol):
-    """The source of the present time. Injected, so that no test or backtest reads the wall clock."""
+    """The source of the current time. It is injected, so that no test or backtest reads the wall
+    clock.
+    """
 
     def now(self) -> Instant:
-        """Return the present."""
+        """Return the current time."""
 
 
 class FixedClock:
-    """A clock that stands still until it is moved forward."""
+    """A clock that changes only when it is moved forward."""
 
     def __init__(self, at: Instant) -> None:
         self._at = at
@@ -93,24 +109,30 @@ class FixedClock:
         return self._at
 
     def advance(self, to: Instant) -> None:
-        """Move forward; raises :class:`UserError` when ``to`` is earlier than now."""
+        """Move the clock forward.
+
+        Raises :class:`UserError` if ``to`` is before the current time.
+        """
         if to < self._at:
-            raise UserError(f"a clock cannot go back from {iso(self._at)} to {iso(to)}")
+            raise UserError(f"a clock cannot move back from {iso(self._at)} to {iso(to)}")
         self._at = to
 
 
 class WallClock:
-    """The machine's own clock, for live use only."""
+    """The machine's clock, for live use only."""
 
     def now(self) -> Instant:
         return instant(datetime.now(UTC))
 
 
 def retry_after_seconds(header: object, clock: Clock) -> float | None:
-    """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
+    """Return the delay of an HTTP ``Retry-After`` header (seconds or a date) in seconds.
+
+    Returns None if the header is absent or unreadable.
+    """
     from email.utils import (
         parsedate_to_datetime,
-    )  # loads a mail reader, which only a busy server makes us need
+    )  # imports an email parser, which only a busy server makes necessary
 
     text = "" if header is None else str(header).strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):

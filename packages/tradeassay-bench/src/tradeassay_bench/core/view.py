@@ -1,8 +1,7 @@
-"""What can be seen: what can be traded, the read-only contract of an as-of view (what can be known now), one
-session's bars, and an agent's own account.
+"""Define the read-only views of agents: instruments, market data as of a clock, and the account.
 
-``data.AsOfView`` implements :class:`MarketView`; ``masking`` wraps one. Agents depend on this protocol
-only, so they cannot reach a store.
+``data.AsOfView`` implements :class:`MarketView`, and ``masking`` wraps it. Agents depend only on
+this protocol, so they cannot access a store.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tradeassay_bench.core.time import Instant
 
 
 class Board(StrEnum):
-    """The listing board; it decides the daily price limit on A-share venues."""
+    """The listing board. It determines the daily price limit on A-share venues."""
 
     NONE = "none"
     MAIN = "main"
@@ -29,9 +28,12 @@ class Board(StrEnum):
 
 
 class Instrument(msgspec.Struct, frozen=True, kw_only=True):
-    """One instrument. ``lot`` is the buying unit in shares, ``step`` the smallest quantity that exists (1 for
-    whole shares, 1e-8 for a coin), ``tick`` the price step, ``multiplier`` the value of one point. ``expiry`` (ISO
-    day) is set for futures, ``root`` names the futures chain."""
+    """One instrument.
+
+    ``lot`` is the unit of purchases in shares. ``step`` is the smallest quantity (1 for whole
+    shares, 1e-8 for a coin). ``tick`` is the price step, ``multiplier`` the value of one point.
+    ``expiry`` (ISO day) is set for futures. ``root`` names the futures chain.
+    """
 
     symbol: str
     name: str = ""
@@ -47,12 +49,15 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True):
     root: str | None = None
 
     def tracks(self, index: str) -> bool:
-        """Return whether this is a fund of ``index``: by its name, its name with an F, or its root."""
+        """Return whether this is a fund of ``index``.
+
+        The fund's symbol is the index or the index followed by F, or its root is the index.
+        """
         return self.kind == "index" and (self.symbol in (index, f"{index}F") or self.root == index)
 
 
 class NewsItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A dated text. ``published_at`` is the instant from which it may be read."""
+    """A dated text. ``published_at`` is the earliest instant at which it may be read."""
 
     id: str
     published_at: int
@@ -64,7 +69,7 @@ class NewsItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Fundamental(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One reported figure. ``known_at`` is the instant from which it may be read."""
+    """One reported figure. ``known_at`` is the earliest instant at which it may be read."""
 
     symbol: str
     field: str
@@ -74,9 +79,12 @@ class Fundamental(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CorporateAction(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A split or a cash dividend. ``value`` is new shares per old share for a split (2.0 = two for one) and cash
-    per share for a dividend. ``known_at`` is the instant from which it may be read: at the latest the start of the
-    ex-date."""
+    """A split or a cash dividend.
+
+    ``value`` is the number of new shares per old share for a split (2.0 = two for one), and cash
+    per share for a dividend. ``known_at`` is the earliest instant at which the action may be read,
+    at the latest the start of the ex-date.
+    """
 
     symbol: str
     kind: Literal["split", "dividend"]
@@ -89,54 +97,66 @@ Field = Literal["open", "high", "low", "close", "volume", "amount"]
 FIELDS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
 Frequency = Literal["1d", "1m"]
 Adjustment = Literal["none", "split", "total"]
-"""``none`` = as traded; ``split`` = splits undone; ``total`` = splits and dividends, as of the clock."""
+"""``none``: prices as traded. ``split``: adjusted for splits. ``total``: adjusted for splits and
+dividends, as of the clock.
+"""
 
 
 class MarketView(Protocol):
-    """Everything readable at one instant, and nothing later. Columns are the instruments listed by now, in a fixed
-    order: an instrument never changes its column, later listings are appended. All arrays are read-only. Anything
-    dated after :attr:`clock` raises :class:`~tradeassay_bench.core.errors.FutureDataError`."""
+    """The market data that is known at one instant.
+
+    Columns are the instruments listed so far, in a fixed order. An instrument never changes its
+    column, and later listings are appended. All arrays are read-only. A request for data after
+    :attr:`clock` raises :class:`~tradeassay_bench.core.errors.FutureDataError`.
+    """
 
     @property
     def clock(self) -> Instant:
-        """The present of this view."""
+        """Return the current instant of this view."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Instruments listed so far (delisted ones keep their column), in column order."""
+        """Return the instruments listed so far in column order. Delisted ones keep their column."""
 
     def column(self, symbol: str) -> int:
-        """Return a symbol's column; raises :class:`~tradeassay.core.errors.DataError` if unknown by now."""
+        """Return a symbol's column.
+
+        Raises :class:`~tradeassay.core.errors.DataError` if the symbol is not known at the clock.
+        """
 
     def instrument(self, symbol: str) -> Instrument:
         """Return the facts about one instrument."""
 
     def sessions(self, lookback: int | None = None) -> Days:
-        """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
+        """Return the dates of the last ``lookback`` completed sessions (all by default), oldest
+        first.
+        """
 
     def bars(
         self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split"
     ) -> Floats:
-        """Return completed daily bars, shape (rows, columns), oldest first; NaN where a bar is missing. Fewer than
-        ``lookback`` rows come back when history is shorter."""
+        """Return completed daily bars, shape (rows, columns), oldest first.
+
+        A missing bar is NaN. A history shorter than ``lookback`` returns fewer rows.
+        """
 
     def opens(self) -> Floats | None:
-        """Return today's opening prices as traded when the session has opened by now, else None."""
+        """Return today's opening prices as traded, or None before the session opens."""
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
-        """Return the last completed minute bars of one symbol: their closing instants and fields."""
+        """Return a symbol's last completed minute bars: their closing instants and fields."""
 
     def tradable(self) -> Bools:
-        """Return which columns are listed and were not suspended in the last known state."""
+        """Return a mask of the columns that are listed and not suspended, as last known."""
 
     def members(self, index: str) -> tuple[str, ...]:
-        """Return an index's members as of now, in column order."""
+        """Return an index's members as of the clock, in column order."""
 
     def index_levels(self, index: str, lookback: int | None = None) -> Floats:
         """Return the completed closing levels of an index, oldest first."""
 
     def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
-        """Return the figures known by now, oldest first."""
+        """Return the figures known at the clock, oldest first."""
 
     def news(
         self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
@@ -149,12 +169,13 @@ class MarketView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionBars:
-    """One session as an exchange needs it; every array has one entry per column.
+    """One session for the exchange. Every array has one entry per column.
 
-    ``trading`` is False where a name is suspended or not listed. ``prev_close`` is the previous close
-    *adjusted for today's corporate actions*, which is what price limits refer to. ``first_row`` is the row of a
-    name's first session, 0 where it may have been listed before the data begins; ``special`` marks names under
-    special treatment (ST). Both are None where nothing is known about any name.
+    ``trading`` is False for a name that is suspended or not listed. ``prev_close`` is the previous
+    close *adjusted for today's corporate actions*, the reference of price limits. ``first_row`` is
+    the row of a name's first session, or 0 if the name was possibly listed before the data begins.
+    ``special`` marks names under special treatment (ST). Both are None if the data has no such
+    information.
     """
 
     session: str
@@ -173,7 +194,7 @@ class SessionBars:
     special: Bools | None = None
 
     def age(self, column: int) -> int:
-        """Return the number of sessions since a name's first one, -1 where that is not known."""
+        """Return the number of sessions since a name's first session, or -1 if that is unknown."""
         first = 0 if self.first_row is None else int(self.first_row[column])
         return self.row - first if first > 0 else -1
 
@@ -182,8 +203,12 @@ class SessionBars:
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
-    """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it. ``cost`` is the average price
-    paid, ``mark`` the last marking price, ``held`` the number of sessions since it was opened."""
+    """A holding.
+
+    ``sellable`` is less than ``quantity`` while T+1 locks a part of it. ``cost`` is the average
+    price paid, ``mark`` the last marking price, ``held`` the number of sessions since the position
+    was opened.
+    """
 
     symbol: str
     quantity: float
@@ -199,7 +224,10 @@ class Position(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """What an agent is told about its own account. ``positions`` are in the order they were opened."""
+    """An agent's own account as the agent sees it.
+
+    ``positions`` are in the order in which they were opened.
+    """
 
     cash: float
     nav: float

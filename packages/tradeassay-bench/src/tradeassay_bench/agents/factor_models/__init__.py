@@ -1,6 +1,6 @@
-"""The eighteen factor models of KTD-Fin, through Qlib: features, training, storage and trading.
+"""Provide the eighteen factor models of KTD-Fin through Qlib: features, training, storage, trading.
 
-Qlib itself is imported when a model is trained or used. Install it with ``pip install
+Qlib is imported when a model is trained or used. Install it with ``pip install
 'tradeassay[qlib]'``.
 """
 

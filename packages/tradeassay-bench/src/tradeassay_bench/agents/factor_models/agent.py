@@ -1,9 +1,9 @@
-"""The agent that trades on the scores of a trained factor model.
+"""Trade on the scores of a trained factor model.
 
-The model is fitted and stored beforehand (``tradeassay baselines``). Scores are computed every
-session from the nine factors of the observation's own view. The agent therefore knows only what any
-other agent knows, and tomorrow's market cannot change today's decision. A session that training has
-seen is an error.
+The model is trained and stored beforehand (``tradeassay baselines``). Scores are computed every
+session from the nine factors of the observation's view. The agent therefore has the same
+information as any other agent, and future prices cannot change today's decision. Trading a session
+that was used for training is an error.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from tradeassay_bench.core.orders import Decision, Failure
 
 
 class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """The trained baseline, and the portfolio rule of KTD-Fin's baselines."""
+    """Settings for a trained baseline, with the portfolio rule of KTD-Fin's baselines."""
 
     model: Annotated[
-        str, Meta(description="which of the eighteen; the key must be one of its kind")
+        str, Meta(description="which of the eighteen models; must match the key's model")
     ] = ""
-    key: Annotated[str, Meta(description="the trained baseline, from: tradeassay baselines")] = ""
+    key: Annotated[
+        str, Meta(description="key of the trained baseline, from: tradeassay baselines")
+    ] = ""
     k: Annotated[
         int, Meta(ge=1, description="names to hold (never more than a third of the universe)")
     ] = 20
@@ -48,18 +50,18 @@ NAME = "factor-model"
 class FactorModelAgent(Rebalancer[FactorModelConfig]):
     """Holds the names with the highest scores in equal weights.
 
-    To save costs, a held name stays while it ranks among the first ``keep`` x ``k``, and a weight
-    is only corrected when it is off by more than ``band``.
+    To save costs, a held name stays while it ranks among the first ``keep`` x ``k``. A weight is
+    corrected only if it is off by more than ``band``.
     """
 
     summary: ClassVar[str] = (
         "holds the names a trained factor model (Qlib) scores highest, equal weights"
     )
-    plays_alone: ClassVar[bool] = False  # it needs the key of a trained model
+    plays_alone: ClassVar[bool] = False  # the agent needs the key of a trained model
     Config: ClassVar[type[AgentConfig]] = FactorModelConfig
 
     def __init__(self, config: FactorModelConfig) -> None:
-        """Look up the baseline.
+        """Load the facts about the baseline.
 
         Raises :class:`UserError` for a wrong key and :class:`MissingExtra` without Qlib.
         """
@@ -85,9 +87,9 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             self._feed = FeatureFeed(self._fitted.window)
 
     def decide(self, observation: Observation) -> Decision:
-        """Trade towards the best scores.
+        """Return the orders that move the account towards the names with the highest scores.
 
-        Raises :class:`AgentError` on a day that training has seen.
+        Raises :class:`AgentError` on a day that was used for training.
         """
         if self._facts is None:
             return _UNTRAINED
@@ -109,7 +111,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     def scores(self, observation: Observation) -> Floats | None:
         """Return the universe's scores, or None if the history is too short.
 
-        A score is NaN where a name cannot be scored or traded.
+        A name that cannot be scored or traded has the score NaN.
         """
         raw = self._feed.raw(observation.view, observation.columns)
         if raw is None:

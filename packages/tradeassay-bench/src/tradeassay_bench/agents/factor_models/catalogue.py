@@ -1,9 +1,10 @@
-"""The eighteen models of KTD-Fin: their classes in Qlib and their settings here.
+"""Define the eighteen models of KTD-Fin: their Qlib classes and their settings.
 
-The classes and their training loops are Qlib's. The settings are ours: the sizes of Qlib's own
+Qlib provides the classes and their training loops. The settings are ours: the sizes of Qlib's
 examples, reduced to nine factors. (The paper used the settings of Qlib's model zoo unchanged, but
-pyqlib does not ship them.) ``small`` models train in seconds, for trials. ``qlib`` models have the
-defaults of Qlib's classes, except where the data, the seed or the machine force another value.
+pyqlib does not include them.) ``small`` models train in seconds, for trials. ``qlib`` models have
+the defaults of Qlib's classes, except where the data, the seed or the machine require another
+value.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ Size = Literal["full", "small", "qlib"]
 Settings = dict[str, Any]
 
 WINDOW: dict[Size, int] = {"full": 20, "small": 5, "qlib": 60}
-"""Sessions of factors that a sequence model sees. Other models see the last one. Qlib's own data
-has sixty."""
+"""Number of sessions of factors in the input of a sequence model. The other models use only the
+last session. Qlib's own data has sixty.
+"""
 
 
 class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
     """One of the eighteen models.
 
-    ``module`` and ``cls`` are its module and class in Qlib, ``packages`` the packages it computes
-    with. ``sequence`` models see a window of sessions. ``full`` and ``small`` are arguments of the
-    class, ``fit`` those of its ``fit``. ``forced`` holds the only arguments that differ from Qlib's
-    defaults: nine features, no files, no output, repeatable bits. ``torch`` models can train on a
-    GPU and take ``batch_size`` and ``seed`` from the training.
+    ``module`` and ``cls`` name its module and class in Qlib, ``packages`` the packages required for
+    it. ``sequence`` models use a window of sessions. ``full`` and ``small`` are arguments of the
+    class, ``fit`` arguments of its ``fit`` method. ``forced`` contains the only arguments that
+    differ from Qlib's defaults: nine features, no files, no output, repeatable bits. ``torch``
+    models can train on a GPU. Their ``batch_size`` and ``seed`` come from the training settings.
     """
 
     name: str
@@ -55,7 +57,7 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self, size: Size) -> Settings:
         """Return the arguments of the class for a size.
 
-        ``small`` overrides some of the ``full`` ones. ``qlib`` has only the forced ones.
+        ``small`` overrides some of the ``full`` arguments. ``qlib`` contains only the forced ones.
         """
         if size == "qlib":
             return dict(self.forced)
@@ -73,7 +75,7 @@ FACTOR_MODELS: dict[str, FactorModel] = {model.name: model for model in _ALL}
 def factor_model(name: str) -> FactorModel:
     """Return one of the eighteen models by name.
 
-    Raises :class:`UserError` with near names for an unknown name.
+    Raises :class:`UserError` with similar names for an unknown name.
     """
     try:
         return FACTOR_MODELS[name]

@@ -1,4 +1,4 @@
-"""The input of factor models: features by name and day, and samples for training."""
+"""Compute the input of factor models: features by name and day, and samples for training."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tradeassay_bench.core.view import Field, MarketView
 
 _BARS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 FEATURES_VERSION = "features-1"
-"""Version of the features. It changes when the same bars would give other features."""
+"""Version of the features. It changes whenever the same bars would produce different features."""
 YEAR = 252
 """The longest lookback of a factor, in bars."""
 LEAST_KNOWN = 5
-"""A name is scored only if it has at least this many of the nine factors on the last day."""
+"""Minimum number of the nine factors that a name needs on the last day to be scored."""
 
 Matrix = NDArray[np.float32]
 
 
 def features(raw: Floats) -> tuple[Matrix, Bools]:
-    """Return one row of features per name, and which names have enough of them to be scored.
+    """Return one row of features per name, and a mask of names with enough factors to be scored.
 
-    ``raw`` are factor values of the names that may be bought, shape (9, sessions, names), oldest
-    session first. Each session's values are winsorised and z-scored across these names. Missing
-    values count as average. Columns are ordered by factor, then by session, as Qlib's sequence
-    models read them.
+    ``raw`` contains factor values of the names that may be bought, shape (9, sessions, names),
+    oldest session first. Each session's values are winsorised and z-scored across these names.
+    Missing values are replaced by the average. Columns are ordered by factor, then by session, as
+    Qlib's sequence models expect them.
     """
     known = np.isfinite(raw[:, -1]).sum(axis=0) >= LEAST_KNOWN
     scaled = np.nan_to_num(standardise(raw), nan=0.0)
@@ -41,14 +41,16 @@ def features(raw: Floats) -> tuple[Matrix, Bools]:
 
 
 def feature_names(window: int) -> list[str]:
-    """Return the names of the columns: factor and sessions back (0 = the last close)."""
+    """Return the names of the columns: the factor and the number of sessions back (0 = the last
+    close).
+    """
     return [f"{name}_{back}" for name, back in product(FACTOR_NAMES, range(window - 1, -1, -1))]
 
 
 def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
     """Return the factors of the last completed sessions, shape (9, sessions, columns).
 
-    Without ``sessions`` all are returned. A shorter history returns fewer sessions.
+    Without ``sessions`` all of them are returned. A shorter history returns fewer sessions.
     """
     rows = None if sessions is None else sessions + YEAR
     values = compute_all(FactorBars(*(view.bars(field, rows) for field in _BARS)))
@@ -57,9 +59,9 @@ def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
 
 
 class FeatureFeed:
-    """Follows an episode's views and keeps the last ``window`` sessions of factors.
+    """Collects the last ``window`` sessions of factors from an episode's views.
 
-    After a skipped day it starts again from the view's own history.
+    After a skipped day it rebuilds them from the history of the view.
     """
 
     def __init__(self, window: int) -> None:
@@ -70,7 +72,7 @@ class FeatureFeed:
     def raw(self, view: MarketView, columns: Ints) -> Floats | None:
         """Return the raw factors of some columns, shape (9, window, names).
 
-        None while the history is too short.
+        Returns None while the history is too short.
         """
         days = view.sessions(2)
         if days.size == 0:
@@ -82,7 +84,7 @@ class FeatureFeed:
             elif not follows:
                 self._raw = factor_history(view, self._window)
             else:
-                # Columns never move. Names listed since are appended and have no past.
+                # Columns never move. Names listed later are appended and have no past factors.
                 listed = len(view.symbols) - self._raw.shape[2]
                 past = np.pad(self._raw, ((0, 0), (0, 0), (0, listed)), constant_values=np.nan)
                 self._raw = np.concatenate([past, last_row_of(view)[:, None, :]], axis=1)[
@@ -96,11 +98,11 @@ class FeatureFeed:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples for training, by session and then by column of the view.
+    """Samples for training, ordered by session and then by column of the view.
 
-    ``days`` and ``columns`` are the session and the name of a row. ``features`` are known before
-    the session, ``returns`` are the name's returns after it. ``labels`` are the returns made
-    comparable across the names of the day.
+    ``days`` and ``columns`` are the session and the name of each row. ``features`` are known before
+    the session. ``returns`` are the name's returns after it. ``labels`` are these returns,
+    normalised across the names of the day.
     """
 
     days: Days
@@ -113,7 +115,7 @@ class Samples:
         return int(self.days.size)
 
     def shuffled(self, rng: np.random.Generator) -> Samples:
-        """Return the samples with outcomes shuffled among each day's names, as a control."""
+        """Return the samples with their outcomes shuffled within each day, as a control."""
         order = np.arange(len(self))
         for rows in self.by_day():
             order[rows] = rng.permutation(order[rows])
@@ -130,10 +132,10 @@ class Samples:
 
 
 class QlibDataset:
-    """A dataset with the ``prepare`` of Qlib's ``DatasetH``, for the segments train, valid and
-    test.
+    """A dataset with the ``prepare`` method of Qlib's ``DatasetH`` (segments train, valid and
+    test).
 
-    Models that ask for a test segment during training get an empty one.
+    The test segment is empty. Some models request it during training.
     """
 
     def __init__(self, train: Samples, valid: Samples, window: int) -> None:
@@ -153,7 +155,7 @@ class QlibDataset:
     ) -> Any:
         """Return the frame of a segment, or a list of frames.
 
-        Columns are (feature, ...) and (label, LABEL), rows are indexed by datetime and instrument.
+        Columns are (feature, ...) and (label, LABEL). Rows are indexed by datetime and instrument.
         With ``data_key="raw"`` the label is the raw return.
         """
         import pandas as pd

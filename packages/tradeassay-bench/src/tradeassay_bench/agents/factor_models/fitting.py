@@ -1,12 +1,13 @@
 """Train one of the eighteen models, compute its scores, and store it.
 
-The same samples, seed and threads give the same model. Qlib is imported late, its output is
-suppressed, and it is patched where it cannot take nine factors. Everything that training changes
-outside the model (random generators, thread counts, the environment, module globals) is restored.
+The same samples, seed and threads produce the same model. Qlib is imported late, its output is
+suppressed, and it is patched where it does not support nine factors. Everything that training
+changes outside the model (random generators, thread counts, the environment, module globals) is
+restored.
 
-Each trained baseline has a folder named by the hash of everything that produced it.
-``<home>/baselines/<key>/`` holds ``baseline.json`` (its recipe and rank correlation) and
-``model.bin`` (the fitted model, a Python pickle whose hash is in ``baseline.json``).
+Each trained baseline has a folder named by the hash of all its inputs. ``<home>/baselines/<key>/``
+contains ``baseline.json`` (its recipe and rank correlation) and ``model.bin`` (the fitted model, a
+Python pickle whose hash is in ``baseline.json``).
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ def check_installed(model: FactorModel) -> None:
 
 
 def model_module(model: FactorModel) -> Any:
-    """Return the Qlib module of a model. Raises :class:`MissingExtra`."""
+    """Return the Qlib module of a model. Raises :class:`MissingExtra` if it is not installed."""
     check_installed(model)
-    # Qlib imports mlflow, which would send usage data to its makers.
+    # Qlib imports mlflow, which would send usage data to its developers.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -69,7 +70,7 @@ def model_module(model: FactorModel) -> Any:
 
 
 class _NoRecorder:
-    """Replaces Qlib's recorder, which would write an experiment folder into the working directory."""
+    """Replaces Qlib's recorder, which would write an experiment to the working directory."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -139,12 +140,12 @@ def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def mended(module: Any, model: FactorModel, *, window: int, gpu: bool) -> Iterator[type[Any]]:
-    """Yield a model's class, patched for the time of its training.
+    """Yield a model's class, patched during its training.
 
-    ADARNN's loader is written for six features of sixty days. DoubleEnsemble orders its features by
-    iterating over a set of strings, which differs between processes. CatBoost uses a GPU by itself.
-    MLP logs a correlation that nothing reads, and starts a debugger on days with fewer than fifty
-    names.
+    The patches solve five problems. ADARNN's loader expects six features of sixty days.
+    DoubleEnsemble orders its features by iterating over a set of strings, whose order differs
+    between processes. CatBoost uses a GPU without being configured to. MLP logs a correlation that
+    nothing reads. MLP also starts a debugger on days with fewer than fifty names.
     """
     import pandas as pd
     import torch
@@ -191,15 +192,15 @@ def _unmeasured(*_: Any) -> Any:
 
 
 BATCH: dict[Size, int] = {"full": 2000, "small": 512}
-"""Batch sizes. With Qlib's defaults the class sets its own."""
+"""Batch sizes by size of model. With Qlib's defaults the class sets its own."""
 _TABNET_VBS = 2048
-"""Rows that TabNet normalises together by default. It must not exceed the batch size."""
+"""TabNet's default number of rows normalised together. It must not exceed the batch size."""
 LEAST_SAMPLES = 256
 """Smallest number of samples for training and for validation."""
 
 
 class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a training. ``gpu`` only affects neural networks and CatBoost."""
+    """The settings of a training. ``gpu`` affects only neural networks and CatBoost."""
 
     size: Size = "full"
     seed: int = 0
@@ -208,7 +209,7 @@ class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FittedModel:
-    """A trained model of Qlib that scores the names of one session."""
+    """A trained Qlib model that scores the names of one session."""
 
     def __init__(self, model: FactorModel, window: int, fitted: Any) -> None:
         self.model = model
@@ -218,9 +219,8 @@ class FittedModel:
     def scores(self, features: Matrix) -> Floats:
         """Return a score per row.
 
-        A higher score means a higher expected return.
-
-        Raises :class:`DataError` for a wrong number of columns.
+        A higher score means a higher expected return. Raises :class:`DataError` for a wrong number
+        of columns.
         """
         rows, width = features.shape
         if width % self.window or width == 0:
@@ -229,7 +229,7 @@ class FittedModel:
             )
         if rows == 0:
             return np.empty(0)
-        # Qlib's networks drop the axis of a batch of one. A second row keeps it.
+        # Qlib's networks drop the axis of a batch of one. A second row preserves it.
         batch = features if rows > 1 else np.repeat(features, 2, axis=0)
         if hasattr(self._fitted, "batch_size"):
             self._fitted.batch_size = len(batch)
@@ -251,11 +251,11 @@ class FittedModel:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> FittedModel:
-        """Read the bytes of :meth:`to_bytes`.
+        """Return the model stored by :meth:`to_bytes`.
 
         Raises :class:`DataError` for any other bytes.
 
-        A pickle can run code. Only read models that were trained on this machine or by somebody you
+        A pickle can run code. Only read models that were trained on this machine or by a person you
         trust.
         """
         import torch
@@ -272,15 +272,15 @@ class FittedModel:
             TypeError,
         ) as error:
             raise DataError(
-                f"this is not a trained factor model: {error}", hint="train it again"
+                f"the file is not a trained factor model: {error}", hint="train it again"
             ) from error
         return fitted
 
 
 def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedModel:
-    """Train a model.
+    """Train a model and return it.
 
-    Training stops early according to ``valid``.
+    ``valid`` determines when training stops early.
 
     Raises :class:`UserError` for an unknown model or too few samples, and :class:`MissingExtra`
     without Qlib.
@@ -289,7 +289,7 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
     module = model_module(model)
     for title, samples in (("training", train), ("validation", valid)):
         if len(samples) < LEAST_SAMPLES:
-            hint = "take a longer window or more names"
+            hint = "use a longer window or more names"
             raise UserError(f"{len(samples)} samples are too few for {title}", hint=hint)
     import torch
 
@@ -309,18 +309,18 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
             parts = []
             for network in networks:
                 parts += [part for part in network.modules() if hasattr(part, "device")]
-            # All parts of a network must be on its device. ADARNN's inner network takes any GPU.
+            # All parts of a network must be on its device. ADARNN's inner network selects any GPU.
             for part in parts:
                 part.device = fitted.device
             arguments = model.fit_settings(config.size)
             parameters = inspect.signature(fitted.fit).parameters
             if "save_path" in parameters:
-                # Without a path Qlib leaves a file in a folder "tmp" of the user's home.
+                # Without a path Qlib writes a file to a folder "tmp" in the user's home.
                 arguments["save_path"] = str(Path(folder) / "best")
             if "evals_result" in parameters:
                 arguments["evals_result"] = {}
             fitted.fit(QlibDataset(train, valid, window), **arguments)
-    # Drop the parts that only training needs, and move the numbers to the CPU.
+    # Drop the parts used only in training, and move the numbers to the CPU.
     networks = [value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)]
     for network in networks:
         network.to("cpu")
@@ -332,8 +332,8 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
         for unneeded in ("train_optimizer", "pretrain_optimizer", "scheduler", "tabnet_decoder"):
             if hasattr(fitted, unneeded):
                 setattr(fitted, unneeded, None)
-    # A patched class cannot be found by name in another process, so the model gets its original
-    # class back.
+    # Another process cannot find a patched class by name, so the model gets its original class
+    # back.
     fitted.__class__ = getattr(module, model.cls)
     return FittedModel(model, window, fitted)
 
@@ -345,11 +345,12 @@ def _settings(
 
     settings = model.settings(config.size)
     if model.torch:
-        # Qlib drops incomplete batches, so a batch may not be larger than the training or
-        # validation samples.
+        # Qlib drops incomplete batches, so a batch may not exceed the training or validation
+        # samples.
         settings |= {"batch_size": batch, "seed": config.seed, "GPU": 0 if config.gpu else -1}
     if model.name == "mlp":
-        # Qlib's own schedule, set here because Qlib compares versions of torch wrongly from 2.10 on.
+        # Qlib's own schedule, set here because Qlib compares torch versions incorrectly from 2.10
+        # on.
         slower = dict(mode="min", factor=0.5, patience=10, threshold=1e-4, min_lr=1e-5)
         settings["scheduler"] = partial(torch.optim.lr_scheduler.ReduceLROnPlateau, **slower)
     if model.name == "tabnet":
@@ -367,14 +368,14 @@ def _settings(
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
 KEY_LENGTH = 16
 LEAST_KEY = 6
-"""Smallest number of characters of a key that may stand for the whole key."""
+"""Minimum number of characters in an abbreviated key."""
 
 
 class RankIC(msgspec.Struct, frozen=True, kw_only=True):
     """Mean daily rank correlation of scores and outcomes over ``days`` sessions.
 
     ``error`` is its standard error, corrected for overlapping outcomes (Newey-West). It is None
-    below two days.
+    with fewer than two days.
     """
 
     mean: float
@@ -385,11 +386,9 @@ class RankIC(msgspec.Struct, frozen=True, kw_only=True):
 class TrainingRecipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that determines a trained model.
 
-    The data set's name is only for readers.
-
-    Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class,
-    ``versions`` those of the packages that compute. ``shuffled`` says that outcomes were permuted
-    among the names of each day.
+    The data set's name is informational only. Windows are ISO days, both ends included.
+    ``settings`` are the arguments of Qlib's class. ``versions`` are the versions of the packages
+    used in training. ``shuffled`` is True if outcomes were permuted among the names of each day.
     """
 
     model: str
@@ -412,7 +411,7 @@ class TrainingRecipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def key(self) -> str:
-        """The hash of everything but the data set's name."""
+        """Return the hash of everything except the data set's name."""
         return sha256_of(msgspec.structs.replace(self, dataset=""))[:KEY_LENGTH]
 
 
@@ -469,7 +468,7 @@ def _encoded(facts: TrainedBaseline) -> bytes:
 
 
 def list_trained() -> tuple[TrainedBaseline, ...]:
-    """Return the trained baselines by data set, model and key. Damaged ones are left out."""
+    """Return the trained baselines by data set, model and key. Damaged ones are skipped."""
     baselines = []
     for file in baselines_folder().glob(f"[!.]*/{FACTS_FILE}"):
         with contextlib.suppress(DataError):
@@ -482,7 +481,7 @@ def list_trained() -> tuple[TrainedBaseline, ...]:
 def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
     """Return the baseline whose key starts with ``key``.
 
-    Raises :class:`UserError` if there is none or more than one.
+    Raises :class:`UserError` if no key or more than one key matches.
     """
     root = baselines_folder(home)
     hint = "see: tradeassay baselines"
@@ -495,7 +494,9 @@ def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
             hint=f"{hint}; train one: tradeassay baselines",
         )
     if len(places) > 1:
-        raise UserError(f"'{key}' is the start of {len(places)} keys", hint="write more of it")
+        raise UserError(
+            f"'{key}' matches {len(places)} keys", hint="give more characters of the key"
+        )
     return _read_facts(places[0])
 
 
@@ -526,6 +527,7 @@ def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, F
         ) from error
     if sha256_bytes(content) != facts.model_sha256:
         raise DataError(
-            f"{path} is not the file that was trained", hint=f"delete {path.parent} and train again"
+            f"{path} differs from the model that was trained",
+            hint=f"delete {path.parent} and train again",
         )
     return facts, FittedModel.from_bytes(content)

@@ -1,8 +1,9 @@
-"""Foreign agents: a web server, a program on a pipe, or a user's Python class.
+"""Connect foreign agents: a web server, a program on a pipe, or a user's Python class.
 
-A *transport* carries bytes to the agent and back and classifies failures (:mod:`.transport`). It
-carries one of two *wires*: the arena's contract (:mod:`.ama`, a packet in, a choice out) or a
-benchmark's own conversation (:mod:`.conversation`, the questions and answers of a model).
+A *transport* exchanges bytes with the agent and classifies failures (:mod:`.transport`). It carries
+one of two *wires*. :mod:`.ama` is the arena's contract, with a packet as input and a choice as
+output. :mod:`.conversation` is a benchmark's own conversation, with the questions and answers of a
+model.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The arena's wire: requests to foreign agents and their answers, as Agent Market Arena defines
-them.
+"""Encode requests to foreign agents and decode their answers, as Agent Market Arena defines them.
 
-The request holds the keys of the contract, each mapping the symbol to its part. ``own`` adds the
-agent's private data (its position and past outcomes). It is left out for servers of the bare
-contract. Three wires differ in form:
+The request contains the keys of the contract, each with a value per symbol. ``own`` adds the
+agent's private data (its position and past outcomes). Servers of the bare contract do not receive
+it. There are three wire formats:
 
-- ``tradeassay`` sends news items and numbers as they are.
-- ``ama`` sends what the arena's published servers take and nothing else: news as one string,
-  reports as lists of texts and only if there are any. The address is used as written.
-- ``finmmeval`` has news as a list of strings and momentum as a word. Its servers give no reason.
+- ``tradeassay`` sends news items and numbers unchanged.
+- ``ama`` sends only the fields that the arena's published servers accept. News is one string.
+  Reports are lists of texts and are sent only if there are any. The address is used as written.
+- ``finmmeval`` sends news as a list of strings and momentum as a word. Its servers return no
+  reason.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ from tradeassay_bench.core.arena import (
 PATH = "/trading_action/"
 
 MAX_REQUEST = 1024 * 1024
-"""The most bytes in a request."""
+"""Maximum size of a request, in bytes."""
 MAX_REASONING = 20_000
-"""The most characters of reasoning that are kept."""
+"""Maximum number of characters of reasoning that are stored."""
 MAX_MESSAGE = 500
-"""The most characters of a public message that are kept."""
+"""Maximum number of characters of a public message that are stored."""
 
 
 class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's answer.
 
-    Unknown fields are ignored, as servers of the contract may send more.
+    Unknown fields are ignored, because servers of the contract may send more.
     """
 
     recommended_action: Action
@@ -72,13 +72,13 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamedAction(TradingAction, frozen=True, kw_only=True):
-    """An answer as read from a wire. ``id`` names the question it answers."""
+    """An answer as read from a wire. ``id`` identifies the answered question."""
 
     id: str | None = None
 
 
 class BareAction(NamedAction, frozen=True, kw_only=True):
-    """An answer of a FinMMEval server: an action without a reason."""
+    """An answer from a FinMMEval server: an action without a reason."""
 
     reasoning: str = ""
 
@@ -91,12 +91,12 @@ WIRES = tuple(_ANSWERS)
 
 
 def packet_id(packet: Packet) -> str:
-    """Return the id of a question. A program on a pipe repeats it in its answer."""
+    """Return the id of a question. A program on a pipe repeats the id in its answer."""
     return f"{packet.season}/{packet.date}/{packet.symbol}"
 
 
 class OwnState(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the agent itself and the season, beyond the published contract."""
+    """Facts about the agent and the season that are not part of the published contract."""
 
     season: str
     decided_at: str
@@ -110,7 +110,7 @@ class OwnState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A packet as it is sent, with tables by symbol.
+    """A packet in the format of a request, with tables by symbol.
 
     A program on a pipe repeats ``id`` in its answer.
     """
@@ -131,8 +131,9 @@ class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
 def encode_request(
     packet: Packet, *, model: str = "", own: bool = True, wire: str = "tradeassay"
 ) -> bytes:
-    """Return the request as JSON. Raises :class:`Unusable` (``too_large``) above
-    :data:`MAX_REQUEST` bytes.
+    """Return the request as JSON.
+
+    Raises :class:`Unusable` (``too_large``) above :data:`MAX_REQUEST` bytes.
     """
     symbol = packet.symbol
     if wire == "tradeassay":
@@ -191,8 +192,8 @@ def read_answer(
     """Return an agent's answer as a choice.
 
     Raises :class:`Unusable` of one of these kinds: ``too_large``, ``parse`` (not JSON), ``schema``
-    (JSON of another form, or a number out of range), ``stray`` (the answer to another question than
-    ``asked``).
+    (JSON of the wrong form, or a number out of range), ``stray`` (the answer to a question other
+    than ``asked``).
     """
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     if len(raw) > limit:
@@ -228,7 +229,7 @@ def to_choice(answer: TradingAction) -> AgentChoice:
 def plain(text: str) -> str:
     """Return a text without control characters and lone surrogates.
 
-    Databases and pages should not get those.
+    Databases and pages cannot store or display these characters safely.
     """
     return "".join(
         c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " ")
@@ -236,7 +237,7 @@ def plain(text: str) -> str:
 
 
 class ArenaAgent(ABC):
-    """A foreign agent, asked over a wire.
+    """A foreign agent that is queried over a wire.
 
     Every failure becomes a HOLD that records the error.
     """
@@ -244,7 +245,7 @@ class ArenaAgent(ABC):
     _transport: Transport | None = None
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Ask the agent for a choice.
+        """Query the agent and return its choice.
 
         A failure of the agent never raises. After a failure the transport is reset.
         """
@@ -265,14 +266,14 @@ class ArenaAgent(ABC):
 
 
 class HttpAgent(ArenaAgent):
-    """Asks a server of the AMA contract: ``POST /trading_action/``.
+    """Queries a server of the AMA contract: ``POST /trading_action/``.
 
     Needs ``[arena]``.
 
-    Failures are of the kinds of :class:`~tradeassay_bench.agents.foreign.transport.HttpTransport`
-    and ``schema``. ``own`` adds the agent's position and outcomes to the contract's keys. ``reach``
-    goes to the transport. The constructor raises :class:`~tradeassay.core.errors.UserError` for an
-    address that makes no sense.
+    Failures have the kinds of :class:`~tradeassay_bench.agents.foreign.transport.HttpTransport` and
+    ``schema``. ``own`` adds the agent's position and outcomes to the contract's keys. ``reach`` is
+    passed to the transport. The constructor raises :class:`~tradeassay.core.errors.UserError` for
+    an invalid address.
     """
 
     def __init__(
@@ -286,7 +287,7 @@ class HttpAgent(ArenaAgent):
     ) -> None:
         if wire not in WIRES:
             raise UserError(f"unknown wire '{wire}'", hint=f"choose one of {', '.join(WIRES)}")
-        # A published address may hold the path already.
+        # A published address may already contain the path.
         has_path = url.rstrip("/").endswith(PATH.rstrip("/"))
         self._http = HttpTransport(url, "" if has_path else PATH, **reach)
         self._transport = self._http
@@ -295,15 +296,15 @@ class HttpAgent(ArenaAgent):
     async def _ask(self, packet: Packet) -> AgentChoice:
         body = encode_request(packet, model=self._model, own=self._own, wire=self._wire)
         answer = await self._http.exchange(body)
-        asked = packet if self._own else None  # questions of the bare contract have no ids
+        asked = packet if self._own else None  # questions of the bare contract have no id
         return read_answer(answer, limit=self._http.max_answer, wire=self._wire, asked=asked)
 
 
 class SubprocessAgent(ArenaAgent):
-    """Runs a command that speaks the AMA contract as JSON lines.
+    """Runs a command that implements the AMA contract as JSON lines.
 
-    See :class:`~tradeassay_bench.agents.foreign.transport.PipeTransport` for what the process gets
-    and for the kinds of failure. ``parse``, ``schema`` and ``stray`` are added.
+    See :class:`~tradeassay_bench.agents.foreign.transport.PipeTransport` for the environment of the
+    process and the kinds of failure. ``parse``, ``schema`` and ``stray`` are added.
     """
 
     def __init__(self, command: Sequence[str], **reach: Unpack[PipeOptions]) -> None:
@@ -316,9 +317,9 @@ class SubprocessAgent(ArenaAgent):
 
 
 class Decides(Protocol):
-    """The method of an agent's class.
+    """The interface of an agent's class.
 
-    It may return an :class:`AgentChoice`, an action, or the contract's answer.
+    ``decide`` may return an :class:`AgentChoice`, an action, or an answer of the contract.
     """
 
     def decide(self, packet: Packet) -> Any:
@@ -330,9 +331,9 @@ class Decides(Protocol):
 
 
 class PythonAgent(ArenaAgent):
-    """Asks an object in this process: anything with ``decide(packet)``, plain or ``async``.
+    """Queries an object in this process that has ``decide(packet)``, plain or ``async``.
 
-    Failures are of the kinds ``agent`` (it raised), ``timeout`` and ``schema``.
+    Failures have the kinds ``agent`` (an exception), ``timeout`` and ``schema``.
     """
 
     def __init__(self, agent: Decides, *, timeout_s: float = TIMEOUT_S) -> None:
@@ -356,7 +357,7 @@ class PythonAgent(ArenaAgent):
 def load_agent(name: str) -> Decides:
     """Import ``package.module:Class`` and return an instance.
 
-    Raises :class:`UserError` if that fails.
+    Raises :class:`UserError` if the import or the call fails.
     """
     agent: Decides = load_class(name, "decide(packet)")
     return agent

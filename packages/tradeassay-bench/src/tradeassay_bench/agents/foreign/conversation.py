@@ -1,16 +1,16 @@
-"""The conversation wire: a foreign agent plays a benchmark as a model does, question by question.
+"""Let a foreign agent run a benchmark through the same questions as a model.
 
-A request is one JSON object: the question to a model (``messages``, ``tools``, ``must_call``), and
-the same as data (``rules``, ``observation``, ``answer_schema``, ``feedback``). An answer is
-``{"text": "..."}``, ``{"answer": {...}}`` in the requested form, or ``{"calls": [{"name": "...",
-"arguments": {...}}]}``. The benchmark judges the answer and decides about feedback and further
-attempts. Over a pipe or HTTP an answer also repeats the request's ``id``. Otherwise one surplus
-line would shift all later answers by a session, unnoticed. An answer to another question is the
-failure ``stray``.
+A request is one JSON object. It contains the question to a model (``messages``, ``tools``,
+``must_call``) and the same question as data (``rules``, ``observation``, ``answer_schema``,
+``feedback``). An answer is ``{"text": "..."}``, ``{"answer": {...}}`` in the requested form, or
+``{"calls": [{"name": "...", "arguments": {...}}]}``. The benchmark evaluates the answer and decides
+about feedback and further attempts. Over a pipe or HTTP an answer also repeats the request's
+``id``. Without the id, one surplus line would silently shift all later answers by a session. The
+answer to a different question is the failure ``stray``.
 
 An unreadable answer never raises. It becomes a reply with an error of the kind ``timeout``,
-``unreachable``, ``status``, ``too_large``, ``parse``, ``schema``, ``stray`` or ``agent``. An agent
-that is unreachable ends its episode, which can be resumed. Any other failure costs that day only.
+``unreachable``, ``status``, ``too_large``, ``parse``, ``schema``, ``stray`` or ``agent``. An
+unreachable agent ends its episode, which can be resumed. Any other failure costs only that day.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from tradeassay_bench.llm.recording import RecordingModel, ReplayingModel
 
 PROTOCOL = "tradeassay-conversation-1"
 MAX_ANSWER = 1024 * 1024
-"""The most bytes in an answer."""
+"""Maximum size of an answer, in bytes."""
 TIMEOUT_S = 120.0
 _KINDS = {"start": "unreachable", "forbidden": "unreachable", "exit": "agent", "redirect": "status"}
-"""Kinds of transport failures that a benchmark counts under another kind."""
+"""The benchmark's kind of failure for some of the transport's kinds."""
 
 
 class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that may be called now. ``arguments`` is a JSON schema."""
+    """A tool that the agent may call now. ``arguments`` is a JSON schema."""
 
     name: str
     description: str
@@ -66,10 +66,11 @@ class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question.
 
-    ``id`` consists of episode, step, and the number within the step. ``episode`` is opaque and
-    salted with the run's secret. All questions of an episode share it. ``session`` is as the
-    benchmark shows it, which under a mask is not a date. ``stage`` is the purpose of the question,
-    ``attempt`` counts from 1. ``feedback`` says what was wrong with the previous attempt.
+    ``id`` consists of the episode, the step, and the number within the step. ``episode`` is an
+    opaque id, salted with the run's secret. All questions of an episode share it. ``session`` is
+    the session as the benchmark displays it. Under a mask it is not a date. ``stage`` is the
+    purpose of the question. ``attempt`` starts at 1. ``feedback`` describes the error of the
+    previous attempt.
     """
 
     protocol: str
@@ -100,7 +101,7 @@ Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
 
 
 class ForeignUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens and dollars of an answer, if the agent reports them."""
+    """The tokens and dollars of an answer, if the agent reports them."""
 
     input_tokens: Tokens = 0
     output_tokens: Tokens = 0
@@ -108,7 +109,7 @@ class ForeignUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as it is read. Unknown fields are ignored."""
+    """An answer in the format of the wire. Unknown fields are ignored."""
 
     id: str | None = None
     text: str | None = None
@@ -121,7 +122,7 @@ _DECODER = msgspec.json.Decoder(ForeignReply, strict=True)
 
 
 def question_id(place: QuestionPlace, salt: str) -> str:
-    """Return the id of a question, unique in the run: episode, step, number."""
+    """Return the id of a question, which is unique in the run: episode, step, number."""
     return f"e-{sha256_of((salt, place.episode))[:12]}/{place.step}/{place.index}"
 
 
@@ -170,14 +171,14 @@ def read_reply(
 ) -> ModelReply:
     """Return a foreign agent's answer as a model's reply.
 
-    Raises :class:`Unusable` for an unreadable answer, an answer to another question, and, with
-    ``must_name``, an answer without the question's id.
+    Raises :class:`Unusable` for an unreadable answer or the answer to a different question. With
+    ``must_name`` it also raises for an answer without the question's id.
     """
     if len(body) > MAX_ANSWER:
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
     try:
         answer = _DECODER.decode(clean_foreign(body))
-        # Depending on the agent's library, counts are also floats, strings or null.
+        # Depending on the agent's library, counts may also be floats, strings or null.
         counts = {key: value for key, value in (answer.usage or {}).items() if value is not None}
         usage = msgspec.convert({"usage": counts}, dict[str, ForeignUsage], strict=False)["usage"]
     except msgspec.ValidationError as error:
@@ -215,7 +216,7 @@ def _raw(text: str | None) -> msgspec.Raw:
 
 
 class ForeignModel:
-    """A foreign agent in place of a model, for one episode. It gets the same questions."""
+    """A foreign agent in place of a model, for one episode. It receives the same questions."""
 
     def __init__(
         self, name: str, transport: Transport, benchmark: str, salt: str, *, must_name: bool
@@ -227,7 +228,7 @@ class ForeignModel:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         # All later questions of the step report the failure, because a benchmark need not repeat a
-        # question that got no answer.
+        # question without an answer.
         failed = (
             self._wrong[1] if self._wrong is not None and self._wrong[0] == place.step else None
         )
@@ -244,9 +245,10 @@ class ForeignModel:
         return reply
 
     def recall(self, place: QuestionPlace, reply: ModelReply) -> None:
-        """Take note of a recorded answer.
+        """Register a recorded answer.
 
-        If it was a failure, later questions of the step report it, also after an interruption.
+        If the answer was a failure, later questions of the step report it, also after an
+        interruption.
         """
         self._wrong = None
         if reply.error_kind is not None:
@@ -255,21 +257,26 @@ class ForeignModel:
 
 
 class ForeignConfig(AgentConfig, frozen=True, kw_only=True):
-    """The settings of every foreign agent."""
+    """The settings shared by all foreign agents."""
 
-    timeout_s: Annotated[float, Meta(gt=0, description="seconds to wait for one answer")] | None = (
+    timeout_s: Annotated[float, Meta(gt=0, description="seconds to wait for an answer")] | None = (
         None
     )
 
 
 class ForeignAgent(ABC):
-    """A foreign agent asked in the benchmark's conversation, over one connection per episode."""
+    """A foreign agent that is queried through the benchmark's conversation.
+
+    Each episode has one connection.
+    """
 
     Config: ClassVar[type[AgentConfig]]
     asked: ClassVar[Literal["conversation"]] = "conversation"
     kind: ClassVar[str]
     must_name: ClassVar[bool] = True
-    """Whether an answer must repeat the question's id. A function's return value need not."""
+    """Whether an answer must repeat the question's id. A function's return value need not repeat
+    it.
+    """
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -279,11 +286,11 @@ class ForeignAgent(ABC):
 
     @asynccontextmanager
     async def open(self, opening: Opening) -> AsyncIterator[Model]:
-        """Open the agent for one episode. A replay takes recorded answers and asks nobody."""
+        """Open the agent for one episode. A replay uses recorded answers and queries no agent."""
         name, params = f"{self.kind}/{opening.label}", ModelParams()
         if opening.replay:
             if opening.recording is None:
-                hint = "name the run with them"
+                hint = "name the run that contains them"
                 raise UserError(f"{name} cannot be replayed without recorded answers", hint=hint)
             yield ReplayingModel(name, params, opening.recording)
             return
@@ -306,7 +313,7 @@ class ForeignAgent(ABC):
 class HttpConfig(ForeignConfig, frozen=True, kw_only=True):
     """The server's address and token."""
 
-    url: Annotated[str, Meta(description="the address that questions are posted to")] = ""
+    url: Annotated[str, Meta(description="the address that receives the questions by POST")] = ""
     token_env: Annotated[
         str, Meta(description="the environment variable whose value is sent as a bearer token")
     ] = ""
@@ -314,10 +321,13 @@ class HttpConfig(ForeignConfig, frozen=True, kw_only=True):
 
 @agents.register("http")
 class OverHttp(ForeignAgent):
-    """A web server. Private addresses are allowed: it is the user's own agent. Needs ``httpx``."""
+    """A web server. Needs ``httpx``.
+
+    Private addresses are allowed, because the agent belongs to the user.
+    """
 
     summary: ClassVar[str] = (
-        "your own agent behind a web server, asked by the benchmark's own conversation"
+        "your own agent behind a web server, through the benchmark's conversation"
     )
     Config: ClassVar[type[AgentConfig]] = HttpConfig
     kind: ClassVar[str] = "http"
@@ -326,8 +336,10 @@ class OverHttp(ForeignAgent):
     def __init__(self, config: HttpConfig) -> None:
         parse_target(config.url)
         if holds_key(config.url):
-            hint = "put the key into the environment and name the variable: token_env=NAME"
-            raise UserError("an agent's address would be recorded with the key in it", hint=hint)
+            hint = "put the key into an environment variable and name the variable: token_env=NAME"
+            raise UserError(
+                "the agent's address contains a key, which the run would record", hint=hint
+            )
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
@@ -342,10 +354,13 @@ class PipeConfig(ForeignConfig, frozen=True, kw_only=True):
     """The command that starts the program, and its environment variables."""
 
     command: Annotated[
-        str, Meta(description="a program that reads and writes JSON lines, as a shell takes it")
+        str,
+        Meta(
+            description="the command of a program that reads and writes JSON lines, in shell syntax"
+        ),
     ] = ""
     env: Annotated[
-        str, Meta(description="environment variables that it gets, by name, with commas between")
+        str, Meta(description="environment variables to pass to the program, separated by commas")
     ] = ""
 
 
@@ -353,7 +368,7 @@ class PipeConfig(ForeignConfig, frozen=True, kw_only=True):
 class OverPipe(ForeignAgent):
     """A program that reads one question per line and writes one answer per line."""
 
-    summary: ClassVar[str] = "your own program on a pipe, asked by the benchmark's own conversation"
+    summary: ClassVar[str] = "your own program on a pipe, through the benchmark's conversation"
     Config: ClassVar[type[AgentConfig]] = PipeConfig
     kind: ClassVar[str] = "pipe"
 
@@ -366,8 +381,10 @@ class OverPipe(ForeignAgent):
             ) from error
         PipeTransport(self._command)
         if holds_key(config.command):
-            hint = "put the key into the environment and name the variable: env=NAME"
-            raise UserError("an agent's command would be recorded with the key in it", hint=hint)
+            hint = "put the key into an environment variable and name the variable: env=NAME"
+            raise UserError(
+                "the agent's command contains a key, which the run would record", hint=hint
+            )
         self.config = config
 
     def prove(self) -> None:
@@ -375,16 +392,17 @@ class OverPipe(ForeignAgent):
         if PipeTransport(self._command).program() is None:
             raise UserError(
                 f"there is no program '{self._command[0]}'",
-                hint="write its path, or put it on PATH",
+                hint="give its path, or add it to PATH",
             )
         script = next((word for word in self._command[1:] if not word.startswith("-")), "")
         if script.endswith((".py", ".sh", ".js", ".rb")) and not os.path.isfile(script):
             raise UserError(
-                f"there is no file '{script}' in {os.getcwd()}", hint="write its path from here"
+                f"there is no file '{script}' in {os.getcwd()}",
+                hint="give its path relative to the current folder",
             )
 
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new transport to the program, which the first question starts."""
+        """Return a new transport to the program. The first question starts the program."""
         names = [name for part in self.config.env.split(",") if (name := part.strip())]
         env = {name: _from_environment(name) for name in names}
         return PipeTransport(self._command, env=env, timeout_s=timeout_s, max_answer=MAX_ANSWER)
@@ -393,24 +411,24 @@ class OverPipe(ForeignAgent):
 def _from_environment(name: str) -> str:
     value = os.environ.get(name)
     if value is None:
-        raise UserError(f"{name} is not in the environment", hint=f"export {name}=...")
+        raise UserError(f"environment variable {name} is not set", hint=f"export {name}=...")
     return value
 
 
 @agents.register("mcp")
 class OverMcp(ForeignAgent):
-    """A client of the Model Context Protocol, which plays by itself.
+    """A client of the Model Context Protocol, which drives its own episode.
 
-    A run replays its recorded answers.
+    Only its recorded answers can be replayed.
     """
 
-    summary: ClassVar[str] = "a client of MCP, as tradeassay mcp recorded it"
+    summary: ClassVar[str] = "a client of MCP, recorded by tradeassay mcp"
     Config: ClassVar[type[AgentConfig]] = ForeignConfig
     kind: ClassVar[str] = "mcp"
 
     def transport(self, timeout_s: float) -> Transport:
         raise UserError(
-            "a client of MCP cannot be asked", hint="tradeassay mcp BENCHMARK --run FOLDER"
+            "a client of MCP cannot be queried", hint="tradeassay mcp BENCHMARK --run FOLDER"
         )
 
 
@@ -426,17 +444,17 @@ class PythonConfig(ForeignConfig, frozen=True, kw_only=True):
 class OverPython(ForeignAgent):
     """An object in this process with ``reply(request)``, plain or ``async``.
 
-    Every episode gets a new object. The class is imported only to play. Replaying or verifying a
-    run never imports its sender's classes.
+    Every episode creates a new object. The class is imported only to run episodes. Replaying or
+    verifying a run never imports classes named by the run.
     """
 
-    summary: ClassVar[str] = "your own Python class, asked by the benchmark's own conversation"
+    summary: ClassVar[str] = "your own Python class, through the benchmark's conversation"
     Config: ClassVar[type[AgentConfig]] = PythonConfig
     kind: ClassVar[str] = "python"
     must_name: ClassVar[bool] = False
 
     def prove(self) -> None:
-        """Raise :class:`UserError` for a class that cannot be instantiated or has no ``reply``."""
+        """Raise :class:`UserError` if the class cannot be instantiated or has no ``reply``."""
         load_class(self.config.cls, "reply(request)")
 
     def transport(self, timeout_s: float) -> Transport:
@@ -444,9 +462,9 @@ class OverPython(ForeignAgent):
 
 
 class _InProcess:
-    """A Python object as a transport.
+    """A Python object used as a transport.
 
-    Its ``reply`` takes the request as a dictionary and returns a dictionary or a string.
+    Its ``reply`` receives the request as a dictionary and returns a dictionary or a string.
     """
 
     def __init__(self, agent: Any, timeout_s: float) -> None:

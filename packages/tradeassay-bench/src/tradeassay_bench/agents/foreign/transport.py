@@ -1,10 +1,10 @@
-"""Carry bytes to a foreign agent and back.
+"""Exchange bytes with a foreign agent.
 
 Every failure is an :class:`Unusable`, counted by its kind.
 
-A host name is resolved once, its addresses are checked, and the connection goes to a checked
-address. Otherwise an agent's host name could lead into the arena's own network: a name may point to
-an internal address, and may point elsewhere a second after the check.
+A host name is resolved once, its addresses are checked, and the connection uses a checked address.
+Otherwise an agent's host name could give access to the arena's own network. A name may resolve to
+an internal address, or to a different address a second after the check.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """A function that resolves a host and a port to addresses as text."""
 
 EVERYWHERE: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-"""All networks: allowed for the user's own agents, which normally run on the same machine."""
+"""All networks. They are allowed for the user's own agents, which usually run on this machine."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _INWARD = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "fec0::/10", "168.63.129.16/32")))
-"""Addresses that some versions of Python call global and that are not: protocol assignments,
-site-local addresses, and the address at which a cloud answers its own machines."""
+"""Addresses that some versions of Python wrongly report as global: protocol assignments, site-local
+addresses, and the metadata address of cloud providers.
+"""
 
 
 class Unusable(Exception):
@@ -73,7 +74,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """The host header, as the agent's owner wrote it, without a standard port."""
+        """Return the Host header as written by the agent's owner, without a standard port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         standard = {"http": 80, "https": 443}[self.scheme]
         return host if self.port == standard else f"{host}:{self.port}"
@@ -85,9 +86,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_target(url: str, path: str = "") -> Target:
-    """Read an agent's address and append ``path``.
+    """Parse an agent's address and append ``path``.
 
-    Raises :class:`UserError` for anything but plain http(s).
+    Raises :class:`UserError` for an address that is not plain http or https.
     """
     hint = "write https://host or https://host:port"
     try:
@@ -99,11 +100,12 @@ def parse_target(url: str, path: str = "") -> Target:
         raise UserError(f"'{url}' is not a web address", hint=hint)
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise UserError(
-            "an agent's address holds no user, password or fragment", hint="leave them out"
+            "an agent's address may not contain a user, a password or a fragment",
+            hint="leave them out",
         )
     if any(c <= " " or c == "\x7f" for c in url):
         raise UserError(
-            "an agent's address holds no blanks or control characters", hint="leave them out"
+            "an agent's address may not contain blanks or control characters", hint="leave them out"
         )
     full_path = (parts.path.rstrip("/") + path if path else parts.path) or "/"
     return Target(
@@ -122,10 +124,7 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
 
 
 def inward(address: Address) -> bool:
-    """Return whether an address is not on the public internet.
-
-    An address embedded in another one counts too.
-    """
+    """Return whether an address, or an address embedded in it, is not on the public internet."""
     if isinstance(address, ipaddress.IPv6Address):
         teredo = None if address.teredo is None else address.teredo[1]
         nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
@@ -145,8 +144,8 @@ def inward(address: Address) -> bool:
 async def checked_address(target: Target, allow: Sequence[Network], resolve: Resolve) -> str:
     """Resolve a target and return the address to connect to.
 
-    Raises :class:`Unusable`: ``unreachable`` when the name has no address, ``forbidden`` when any
-    of its addresses leads inwards and is not in an allowed network.
+    Raises :class:`Unusable`: ``unreachable`` if the name has no address, ``forbidden`` if any of
+    its addresses is internal and in none of the allowed networks.
     """
     try:
         addresses = await resolve(target.host, target.port)
@@ -157,7 +156,7 @@ async def checked_address(target: Target, allow: Sequence[Network], resolve: Res
     for text in addresses:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError as error:  # a scoped link-local address, say
+        except ValueError as error:  # for example a scoped link-local address
             raise Unusable("forbidden", f"'{target.host}' leads to {text}") from error
         if inward(address) and not any(address in network for network in allow):
             raise Unusable(
@@ -173,21 +172,21 @@ async def resolve_by_system(host: str, port: int) -> Sequence[str]:
 
 
 TIMEOUT_S = 180.0
-"""Default time limit of an answer, in seconds."""
+"""Default time limit for an answer, in seconds."""
 MAX_ANSWER = 64 * 1024
-"""Default limit on the bytes of an answer."""
+"""Default maximum size of an answer, in bytes."""
 KEPT = ("LANG", "LC_ALL", "TZ")
-"""The environment variables a process inherits, besides the search path. Its home is its own."""
+"""Environment variables that a process inherits, in addition to the search path."""
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _LAST_WORDS = 4096
-"""How many of the last bytes of a process's error output are kept."""
+"""Number of bytes stored from the end of a process's error output."""
 _PLACE = re.compile(r'File "([^"<]+)", line (\d+)')
 BEFORE_RETRY_S = 0.2
-"""Seconds to wait after a dropped connection before connecting once more."""
+"""Seconds to wait before the one new attempt after a dropped connection."""
 _SHOWN = 200
-"""How many characters of an agent's answer are quoted in a message."""
+"""Maximum number of characters of an agent's answer quoted in a message."""
 GRACE_S = 5.0
-"""How long a killed process may take to exit."""
+"""Seconds that a killed process may take to exit."""
 
 
 class Transport(Protocol):
@@ -198,7 +197,7 @@ class Transport(Protocol):
         ...
 
     async def reset(self) -> None:
-        """Start anew after an answer that could not be used."""
+        """Restart the connection after an answer that could not be used."""
         ...
 
     async def close(self) -> None: ...
@@ -249,11 +248,11 @@ class HttpTransport:
         import httpx
 
         try:
-            async with asyncio.timeout(self._timeout_s):  # httpx only limits single steps
+            async with asyncio.timeout(self._timeout_s):  # httpx limits only single steps
                 try:
                     return await self._post(body)
                 except (httpx.NetworkError, httpx.ProtocolError, OSError):
-                    # A dropped connection says nothing about the agent. A request holds its
+                    # A dropped connection is no evidence about the agent. A request contains its
                     # question's id, so an agent with a memory recognises a repeated question.
                     await asyncio.sleep(BEFORE_RETRY_S)
                     return await self._post(body)
@@ -278,14 +277,14 @@ class HttpTransport:
             "Host": target.authority,
             "Content-Type": "application/json",
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # a small compressed answer could expand into a large one
+            "Accept-Encoding": "identity",  # a small compressed answer could expand to a large one
         }
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
-        # The connection goes to the checked address. The certificate must still be the host's.
+        # The connection uses the checked address. The certificate must still be the host's.
         extensions = {"sni_hostname": target.host}
-        # A proxy from the environment would resolve the host again, and a redirect could lead to
-        # another host. Neither is used.
+        # A proxy from the environment would resolve the host again, and a redirect could point to
+        # another host. Both are disabled.
         async with httpx.AsyncClient(
             transport=self._through,
             verify=_authorities() if target.scheme == "https" else False,
@@ -328,21 +327,21 @@ class HttpTransport:
 
 
 def quoted(answer: bytes) -> str:
-    """Return the beginning of an agent's answer, to be put at the end of an error message."""
+    """Return the beginning of an agent's answer, for the end of an error message."""
     text = " ".join(clean_foreign(answer[: 4 * _SHOWN].decode(errors="replace")).split())
     return f": {text[:_SHOWN]}" if text else " and nothing else"
 
 
 @cache
 def _authorities() -> ssl.SSLContext:
-    """Return the certificate authorities, cached because reading them takes a tenth of a second."""
+    """Return the certificate authorities, cached because loading them takes a tenth of a second."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)
 
 
 def check_id(answered: str | None, asked: str, *, must_name: bool) -> None:
-    """Raise :class:`Unusable` for an answer to another question.
+    """Raise :class:`Unusable` if an answer belongs to a different question.
 
     With ``must_name`` an answer without an id is an error too.
     """
@@ -355,17 +354,17 @@ def check_id(answered: str | None, asked: str, *, must_name: bool) -> None:
 
 
 class PipeTransport:
-    """Runs a command that speaks JSON lines: a request on its input, an answer on its output.
+    """Runs a command that exchanges JSON lines: requests on its input, answers on its output.
 
-    The process starts at the first request and keeps running, so that it can remember. It gets an
-    empty folder and an environment with only the search path, a home of its own, and ``env``. The
+    The process starts at the first request and keeps running, so it can have a memory. It gets an
+    empty folder and an environment with only the search path, a new home folder, and ``env``. The
     folder of this Python comes first on the search path. File names in the command are relative to
-    the current folder. After a failure the process is killed with all its children, and the next
-    request starts a new one. It runs with the rights of the user. A program that is not trusted
-    belongs behind HTTP on another machine, or into the sandbox.
+    the current folder. After a failure the process and all its children are killed, and the next
+    request starts a new process. It runs with the rights of the user. Run an untrusted program
+    behind HTTP on another machine, or in the sandbox.
 
-    Kinds of failure: ``start`` (it cannot be run), ``exit`` (it ended), ``timeout``, ``too_large``.
-    Raises :class:`UserError` for an empty command.
+    Kinds of failure: ``start`` (the command cannot run), ``exit`` (the process ended), ``timeout``,
+    ``too_large``. Raises :class:`UserError` for an empty command.
     """
 
     def __init__(
@@ -392,7 +391,7 @@ class PipeTransport:
         self._turn = asyncio.Lock()
 
     async def exchange(self, body: bytes) -> bytes:
-        """Send one line and return the answering line. Exchanges run one at a time."""
+        """Send one line and return the line of the answer. Exchanges run one at a time."""
         async with self._turn:
             try:
                 async with asyncio.timeout(self._timeout_s):
@@ -400,12 +399,12 @@ class PipeTransport:
             except TimeoutError as error:
                 await self._end()
                 raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
-            except BaseException:  # a failure, or the task was cancelled: leave nothing running
+            except BaseException:  # after a failure or a cancelled task, leave no process running
                 await self._end()
                 raise
 
     async def reset(self) -> None:
-        """End the process. The next request starts another one."""
+        """End the process. The next request starts a new one."""
         await self.close()
 
     async def close(self) -> None:
@@ -425,9 +424,9 @@ class PipeTransport:
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             code = await process.wait()
-            if self._hearing is not None:  # a child of its own may hold the other end open
+            if self._hearing is not None:  # a child of the process may keep the other end open
                 await asyncio.wait([self._hearing], timeout=GRACE_S)
-            # Report its last line of error output, and the last line of code in a traceback.
+            # Report the last line of error output, and the last line of code in a traceback.
             lines = [
                 line.strip()
                 for line in self._said.decode(errors="replace").splitlines()
@@ -464,7 +463,8 @@ class PipeTransport:
                 },
                 cwd=self._folder,
                 limit=self.max_answer,
-                start_new_session=True,  # a group of its own, so that its children die with it
+                start_new_session=True,  # a new process group, so that the children are killed with
+                # the process
             )
         except OSError as error:
             raise Unusable(
@@ -474,7 +474,7 @@ class PipeTransport:
         return self._process
 
     async def _hear(self, process: asyncio.subprocess.Process) -> None:
-        """Collect the last bytes of a process's error output."""
+        """Store the last bytes of a process's error output."""
         assert process.stderr is not None
         while piece := await process.stderr.read(1 << 16):
             self._said = (self._said + piece)[-_LAST_WORDS:]
@@ -488,7 +488,7 @@ class PipeTransport:
         process, self._process = self._process, None
 
         async def drained(process: asyncio.subprocess.Process) -> None:
-            # Read the rest of the pipe, or the end of a killed process would go unnoticed.
+            # Read the rest of the pipe. Otherwise the end of a killed process would not be noticed.
             while process.stdout is not None and await process.stdout.read(1 << 16):
                 pass
             await process.wait()
@@ -500,7 +500,7 @@ class PipeTransport:
                 process.stdin.close()
             with contextlib.suppress(
                 TimeoutError
-            ):  # a child that left the group may hold the pipe forever
+            ):  # a child outside the group may keep the pipe open forever
                 await asyncio.wait_for(drained(process), GRACE_S)
             if self._hearing is not None:
                 self._hearing.cancel()
@@ -517,10 +517,10 @@ def _search_path() -> str:
 class PythonCaller:
     """Calls a function of a user's object, plain or ``async``.
 
-    A plain function runs in a thread, and a thread cannot be ended from outside. If a call that ran
-    out of time still hangs, the next call waits for its end within its own time limit. One late
-    answer therefore does not cost the days after it. Kinds of failure: ``agent`` (it raised),
-    ``timeout``.
+    A plain function runs in a thread, and a thread cannot be stopped from outside. If an earlier
+    call that timed out is still running, the next call waits for it within its own time limit. One
+    late answer therefore does not cost the following days. Kinds of failure: ``agent`` (an
+    exception), ``timeout``.
     """
 
     def __init__(self, function: Callable[[Any], Any], *, timeout_s: float) -> None:
@@ -554,8 +554,8 @@ class PythonCaller:
 def load_class(name: str, method: str) -> Any:
     """Import ``package.module:Class`` or ``path.py:Class`` and return an instance.
 
-    Modules in the current folder are found too. Raises :class:`UserError` if that fails or the
-    class lacks the method.
+    Modules in the current folder are found too. Raises :class:`UserError` if the import or the call
+    fails, or if the class lacks the method.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -570,14 +570,14 @@ def load_class(name: str, method: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        hint = "it is called without arguments"
+        hint = "its constructor is called without arguments"
         raise UserError(f"'{name}' cannot be created: {own_fault(error)}", hint=hint) from error
     require_method(agent, method, name)
     return agent
 
 
 def require_method(agent: object, method: str, name: str | None = None) -> None:
-    """Raise :class:`UserError` for an object without the method that is called on it."""
+    """Raise :class:`UserError` if an object lacks a required method."""
     if not callable(getattr(agent, method.partition("(")[0], None)):
         label = type(agent).__name__ if name is None else f"'{name}'"
-        raise UserError(f"{label} has no {method}", hint="give it that method")
+        raise UserError(f"{label} has no {method}", hint="define that method")

@@ -1,10 +1,10 @@
 """Run tasks in this process, in processes on this machine, or on a Ray cluster.
 
-All three give the same bytes.
+All three executors return the same bytes.
 
-Executors know nothing about episodes. A task is bytes with a key. ``entry`` names the function that
+Executors are independent of episodes. A task is bytes with a key. ``entry`` names the function that
 performs it (``package.module:function``), called as ``function(payload, tick, stopping) -> bytes``.
-:class:`Spread` is the simpler form: a function over many independent pieces.
+:class:`Spread` is the simpler form: it maps a function over independent items.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def make_executor(
 ) -> TaskExecutor:
     """Return an executor.
 
-    ``workers`` defaults to the cores (of the cluster, for Ray), and one local worker is this
-    process itself. Raises :class:`UserError` for an unknown name or less than one worker.
+    ``workers`` defaults to the number of cores (of the cluster, for Ray). A single local worker
+    runs in this process. Raises :class:`UserError` for an unknown name or fewer than one worker.
     """
     if name not in EXECUTORS:
         raise UserError(f"unknown executor '{name}'", hint=f"choose one of {', '.join(EXECUTORS)}")
     if workers is not None and not (isinstance(workers, SupportsIndex) and workers >= 1):
-        raise UserError(f"expected 1 or more workers, got {workers!r}", hint="ask for 1 or more")
+        raise UserError(f"{workers!r} workers are not possible", hint="use 1 or more")
     if name == "ray":
         from tradeassay_bench.core.executors.ray import RayExecutor
 
@@ -58,12 +58,12 @@ def make_executor(
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Where pieces are worked on.
+    """The place where items are computed: this process, local processes or a cluster.
 
-    The results are the same everywhere. ``inline`` is this process, one piece after the other;
-    ``local`` are processes of this machine; ``ray`` is a cluster whose nodes see the same folders.
-    ``workers`` defaults to the cores, of the cluster for Ray. Every worker imports ``modules``
-    first: those that register a user's own agents.
+    The results are the same everywhere. ``inline`` uses this process, one item after the other.
+    ``local`` uses processes of this machine. ``ray`` uses a cluster whose nodes share the same
+    folders. ``workers`` defaults to the number of cores (of the cluster, for Ray). Every worker
+    first imports ``modules``, which register a user's own agents.
     """
 
     executor: ExecutorName = "inline"
@@ -77,12 +77,12 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         *,
         done: Callable[[int, R], None] | None = None,
     ) -> list[R]:
-        """Return what a function makes of every piece, in their order.
+        """Return the function's results for all pieces, in the order of the pieces.
 
-        ``done`` hears of each as it is ready. Unless they stay in this process, function and pieces
-        are pickled: the function is a module's own, or a ``functools.partial`` of one. An error of
-        a piece is raised with its type. Raises :class:`RunError` when the processes working on a
-        piece died again and again.
+        ``done`` is called with each result as soon as it is ready. Function and pieces are pickled
+        except in this process, so the function must be defined at module level, or be a
+        ``functools.partial`` of such a function. An exception of a piece is raised with its type.
+        Raises :class:`RunError` if the processes that compute a piece die repeatedly.
         """
         if not pieces:
             return []
@@ -109,7 +109,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
                 if done is not None:
                     done(place, made[place])
         if lost:
-            hint = "free some memory, or use the executor inline to see the error"
+            hint = "free some memory, or use the inline executor to see the error"
             raise RunError(
                 f"{len(pieces) - len(made)} of {len(pieces)} pieces were lost: {lost}", hint=hint
             )
@@ -119,7 +119,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 HERE = Spread()
 """In this process."""
 PIECES = "tradeassay_bench.core.executors:perform_piece"
-"""The entry that works on one pickled ``(function, piece)``."""
+"""The entry that computes one pickled ``(function, piece)``."""
 
 
 def perform_piece(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:

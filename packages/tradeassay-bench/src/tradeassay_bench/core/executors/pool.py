@@ -1,4 +1,4 @@
-"""Worker processes on this machine, the default: a standard pool with retries and progress."""
+"""Run tasks in worker processes on this machine: a standard pool with retries and progress."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from tradeassay_bench.core.executors.task import (
 )
 
 GRACE = 5.0
-"""Seconds a worker may take to end after its parent stopped it or died."""
+"""Seconds that a worker may take to end after its parent stopped it or died."""
 _TICK_EVERY = 0.1
 _READY, _FAILED = 0, -1
-"""Sent in place of a number of sessions when a worker has started, or failed to start."""
-_DIED = "the process playing it died (out of memory, or a crash in compiled code)"
-# On Linux a server process imports everything once and forks workers, which share its memory.
-# Elsewhere forking a loaded interpreter is not safe, and every worker starts by itself.
+"""Sent instead of a number of sessions when a worker has started, or failed to start."""
+_DIED = "its process died (out of memory, or a crash in compiled code)"
+# On Linux a server process imports everything once and forks workers, which share its memory. On
+# other systems forking a loaded interpreter is not safe, so every worker starts separately.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 class LocalProcesses:
-    """``workers`` processes, each performing one task at a time.
+    """Runs ``workers`` processes, each performing one task at a time.
 
-    Ctrl-C reaches the parent alone, which then closes a pipe. Workers see that between two steps
-    and end. The same happens when the parent is killed. ``modules``, those that register a user's
-    own agents, are imported by the workers before the first task. A task whose worker died is
-    performed once more, alone. A caller's script needs no ``__main__`` guard.
+    Ctrl-C reaches only the parent, which then closes a pipe. Workers detect the closed pipe between
+    two steps and end. They also end if the parent is killed. Before the first task the workers
+    import ``modules``, which register a user's own agents. A task whose worker died is repeated
+    once, alone. A caller's script needs no ``__main__`` guard.
     """
 
     def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
@@ -75,15 +75,14 @@ class LocalProcesses:
             while waiting or flying:
                 if self._pool is None:
                     self._pool = _Pool(self._entry, self._workers, self._modules)
-                # No more than one task per worker, so that a pool that breaks points at few
-                # suspects.
+                # At most one task per worker, so that few tasks are suspects if the pool breaks.
                 while waiting and len(flying) < self._workers:
                     task = waiting.popleft()
                     flying[self._pool.submit(task)] = task
                 ready, _ = wait(flying, timeout=_TICK_EVERY, return_when=FIRST_COMPLETED)
                 self._pool.read_ticks(tick)
                 if any(isinstance(future.exception(), BrokenProcessPool) for future in ready):
-                    # The standard pool ends all workers when one dies, and does not say whose task
+                    # The standard pool ends all workers if one dies, and does not report whose task
                     # it was.
                     self._pool.close(died=True)
                     self._pool = None
@@ -105,13 +104,14 @@ class LocalProcesses:
                     finally:
                         alone.close(died=died)
         finally:
-            if flying:  # somebody left early
+            if flying:  # the caller stopped iterating early
                 self.__exit__(None, None, None)
 
 
 class _Done(msgspec.Struct, frozen=True):
-    """What a worker sends back: bytes and the sessions not yet counted, or a pickled error and
-    where it arose.
+    """The message of a worker: a result with the sessions not yet counted, or a pickled error.
+
+    ``trace`` is the traceback of the error.
     """
 
     payload: bytes = b""
@@ -120,19 +120,20 @@ class _Done(msgspec.Struct, frozen=True):
     trace: str = ""
 
     def of(self, task: Task, tick: Callable[[str, int], None]) -> TaskResult:
-        """Return the result of a task. Raises its error with its type."""
+        """Return the result of a task. Raises the worker's error with its type."""
         if self.sessions:
             tick(task.key, self.sessions)
         if self.error is None:
             return TaskResult(task.key, self.payload)
-        error: BaseException = pickle.loads(self.error)  # from our own child
+        error: BaseException = pickle.loads(self.error)  # sent by our own child process
         error.add_note(f"in a worker process, task {task.key}:\n{self.trace}")
         raise error
 
 
 class _Pool:
-    """A standard pool and two pipes: workers end when ``stop`` is closed, and ``ticks`` brings what
-    they count.
+    """A standard pool and two pipes.
+
+    Closing ``stop`` ends the workers. ``ticks`` transfers their session counts.
     """
 
     def __init__(self, entry: str, workers: int, modules: tuple[str, ...]) -> None:
@@ -141,7 +142,7 @@ class _Pool:
         self._ticks, self._ticks_write = context.Pipe(duplex=False)
         self._ready, self._failure = False, "see the error above"
         forkserver.set_forkserver_preload([entry.partition(":")[0]])
-        # The server may be old, as in a notebook, and has the environment that it was started with.
+        # An existing server, as in a notebook, has the environment of its start.
         setting = (entry, modules, dict(os.environ), self._stop_read, self._ticks_write)
         self._executor = ProcessPoolExecutor(
             workers, mp_context=context, initializer=_begin, initargs=setting
@@ -151,7 +152,7 @@ class _Pool:
         try:
             with _starting():
                 return self._executor.submit(_perform, task.key, task.payload)
-        except BrokenProcessPool as error:  # a worker died with nothing to do
+        except BrokenProcessPool as error:  # a worker died while it was idle
             broken: Future[_Done] = Future()
             broken.set_exception(error)
             return broken
@@ -169,7 +170,8 @@ class _Pool:
     def close(self, *, died: bool = False) -> None:
         """End the workers.
 
-        Raises :class:`RunError` when one died before any was ready: none can be started.
+        Raises :class:`RunError` if a worker died before any worker was ready. Then none can be
+        started.
         """
         self._stop.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -185,17 +187,17 @@ class _Pool:
 
 @contextlib.contextmanager
 def _starting() -> Iterator[None]:
-    """Start processes with one thread for linear algebra, deaf to Ctrl-C, and without the caller's
-    script.
+    """Start processes with one linear-algebra thread, without Ctrl-C and the caller's script.
 
-    A Ctrl-C meanwhile is heard at the end: a pool whose start was broken off would not wait for its
-    workers. The mask, which they inherit, does not keep it from a process that has other threads,
-    such as one that draws.
+    A Ctrl-C inside the block is delivered at its end, because a pool whose start was interrupted
+    would not wait for its workers. The workers inherit the signal mask. The mask alone is not
+    enough in a process with other threads, such as a progress display, so a handler is also
+    installed.
     """
     main, before = sys.modules["__main__"], dict(os.environ)
     sys.modules["__main__"] = ModuleType(
         "__main__"
-    )  # or every worker would run a script that has no guard
+    )  # otherwise every worker would run a script that has no guard
     os.environ.update(ONE_THREAD, PYTHONSAFEPATH="1")
     mask, heard, usual = (
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}),
@@ -218,7 +220,7 @@ def _starting() -> Iterator[None]:
 
 
 class _Worker(msgspec.Struct):
-    """What a worker process keeps from one task to the next."""
+    """The state of a worker process between tasks."""
 
     entry: Entry
     ticks: Connection
@@ -240,7 +242,7 @@ def _begin(
     os.setsid()
     os.environ.clear()
     os.environ.update(environ, **ONE_THREAD)
-    # What an agent prints must not end up among the results on stdout.
+    # Output of an agent must not be mixed with the results on stdout.
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     screen = contextlib.ExitStack()
@@ -260,7 +262,7 @@ def _begin(
 def _end_with_parent(stop: Connection) -> None:
     stop.poll(
         None
-    )  # nothing is ever sent: this returns when the other end is closed, whatever the cause
+    )  # No data is ever sent. This call returns when the other end is closed, whatever the cause.
     _worker.stopping.set()
     time.sleep(GRACE)
     os._exit(75)
@@ -273,9 +275,9 @@ def _perform(key: str, payload: bytes) -> _Done:
         nonlocal counted, last
         counted += sessions
         if time.monotonic() - last >= _TICK_EVERY:
-            with contextlib.suppress(OSError):  # that the parent is gone is noticed elsewhere
-                # Short messages are written to a pipe at once or not at all, so workers need no
-                # lock to share it.
+            with contextlib.suppress(OSError):  # the end of the parent is detected elsewhere
+                # A short message is written to a pipe completely or not at all, so workers share it
+                # without a lock.
                 _worker.ticks.send((key, counted))
             counted, last = 0, time.monotonic()
 
@@ -286,10 +288,10 @@ def _perform(key: str, payload: bytes) -> _Done:
         try:
             packed = pickle.dumps(error)
             pickle.loads(packed)
-        except Exception:  # an error that cannot be pickled is described in words
+        except Exception:  # an error that cannot be pickled is replaced by its description
             packed = pickle.dumps(RunError(f"{type(error).__name__}: {error}"))
         done = _Done(error=packed, trace=trace)
     parent = multiprocessing.parent_process()
     if parent is not None and not parent.is_alive():
-        os._exit(0)  # nobody is there to send it to
+        os._exit(0)  # the receiver has ended
     return done

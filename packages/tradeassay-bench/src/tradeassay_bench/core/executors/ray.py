@@ -1,8 +1,8 @@
-"""Many machines through Ray (extra ``ray``).
+"""Run tasks on many machines through Ray (extra ``ray``).
 
 Every node must see the run's folder and the data store under the same paths (shared storage),
-because journals are written where episodes are played. :meth:`RayExecutor.perform` may be called
-from several threads at once.
+because journals are written on the node that runs the episode. :meth:`RayExecutor.perform` may be
+called from several threads at once.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tradeassay_bench.core.executors.task import (
 )
 
 TRIES = 4
-"""How often a task is submitted before it counts as lost. A dying node is not the task's fault."""
+"""Number of submissions after which a task is lost. A dying node is not the task's fault."""
 
 
 class RayExecutor:
-    """Ray tasks, at most ``workers`` at a time (default: the cluster's cores).
+    """Runs Ray tasks, at most ``workers`` at a time (default: the cluster's cores).
 
-    A cluster that is already connected is used and left running. Otherwise ``RAY_ADDRESS`` names
-    the cluster to join, and without it a small cluster is started on this machine. A task whose
-    node or process dies is submitted again, up to ``TRIES`` times in all. Raises
-    :class:`~tradeassay.core.errors.MissingExtra` if Ray is not installed.
+    A cluster that is already connected is used and left running. Otherwise the cluster in
+    ``RAY_ADDRESS`` is joined. Without that variable a small cluster is started on this machine. If
+    the node or process of a task dies, the task is submitted again, up to ``TRIES`` times in total.
+    Raises :class:`~tradeassay.core.errors.MissingExtra` if Ray is not installed.
     """
 
     def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
@@ -65,7 +65,7 @@ class RayExecutor:
         self, tasks: Sequence[Task], tick: Callable[[str, int], None]
     ) -> Iterator[TaskResult | Lost]:
         ray = self._ray
-        # A node has its own environment, so the settings are sent along.
+        # A node has its own environment, so the settings are sent with the task.
         environment = {**ONE_THREAD, "TRADEASSAY_HOME": str(data_home().absolute())}
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": environment})(
             _perform
@@ -91,7 +91,7 @@ class RayExecutor:
                         if lost[task.key] < TRIES:
                             waiting.append(task)
                         else:
-                            reason = f"the Ray task working on it was lost {TRIES} times ({type(error).__name__})"
+                            reason = f"its Ray task was lost {TRIES} times ({type(error).__name__})"
                             yield Lost(task.key, reason)
                         continue
                     tick(task.key, sessions)
@@ -101,12 +101,14 @@ class RayExecutor:
                 ray.cancel(reference, force=True)
 
     def most(self) -> int:
-        """Return how many tasks may run at once: ``workers``, or the cluster's present cores."""
+        """Return the maximum number of concurrent tasks: ``workers``, or the cluster's current
+        cores.
+        """
         return self._workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
 
 def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:
-    """Perform a task on a node. Return its result and the number of sessions it played."""
+    """Perform a task on a node. Return its result and its number of sessions."""
     for module in modules:
         importlib.import_module(module)
     played = 0

@@ -1,4 +1,6 @@
-"""The common part of all executors: tasks, results, the in-process executor, one BLAS thread."""
+"""Provide the common parts of all executors: tasks, results, the in-process executor, thread
+limits.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ import msgspec
 ExecutorName = Literal["local", "inline", "ray"]
 EXECUTORS: tuple[ExecutorName, ...] = ("local", "inline", "ray")
 Tick = Callable[[int], None]
-"""Called by a task with the number of sessions it has played since the last call."""
+"""Called by a task with the number of sessions completed since the last call."""
 Stopping = Callable[[], bool]
-"""Called by a task between two steps. True means: stop now and keep the files on disk."""
+"""Called by a task between two steps. True stops the task and keeps its files on disk."""
 Entry = Callable[[bytes, Tick, Stopping], bytes]
 
 
@@ -38,7 +40,7 @@ class TaskResult(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A task whose process died. ``reason`` says how, in one line."""
+    """A task whose process died. ``reason`` describes the cause in one line."""
 
     key: str
     reason: str
@@ -47,8 +49,8 @@ class Lost(msgspec.Struct, frozen=True):
 class TaskExecutor(Protocol):
     """Performs tasks.
 
-    Used as a context manager: leaving it stops what still runs and frees everything. An error
-    raised by a task is raised by :meth:`perform`, with its type.
+    Use it as a context manager. Leaving the block stops running tasks and frees all resources.
+    :meth:`perform` raises an error of a task with its type.
     """
 
     def __enter__(self) -> Self: ...
@@ -96,9 +98,9 @@ def load_entry(entry: str) -> Entry:
     return function
 
 
-# The last bits of a matrix product depend on how many threads share it. Results that do not depend
-# on the number of workers therefore need a fixed number of threads. Worker processes get it through
-# their environment, before a library is loaded. In the caller's own process the libraries that are
+# The last bits of a matrix product depend on the number of threads. Results that do not depend on
+# the number of workers therefore need a fixed number of threads. Worker processes read it from
+# their environment before a library is loaded. In the caller's own process the libraries that are
 # already loaded have to be switched at run time.
 _POOLS = (
     "OPENBLAS_NUM",
@@ -124,7 +126,7 @@ _SWITCHES = (
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let linear algebra use one thread inside the ``with`` block, then as many as before."""
+    """Limit linear algebra to one thread in the ``with`` block, then restore the thread count."""
     import numpy as np  # the library must be loaded before it can be configured
 
     if Path("/proc/self/maps").exists():
@@ -140,7 +142,7 @@ def one_thread() -> Iterator[None]:
     for path in filter(_LIBRARY.search, loaded):
         try:
             library = ctypes.CDLL(path)
-        except OSError:  # mapped, but since replaced or deleted on disk
+        except OSError:  # mapped, but later replaced or deleted on disk
             continue
         names = next(((get, set_) for get, set_ in _SWITCHES if hasattr(library, get)), None)
         if names is not None and hasattr(library, names[1]):
