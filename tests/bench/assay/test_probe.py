@@ -364,8 +364,8 @@ def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tel
         in tell(["memory", "probe", "--probes", "4", "--window", "W1", "--json"]).out
     )
     said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
-    assert "named no stock and no day in 4 answers: it holds no JSON object" in said
-    assert "answers are not kept: with --recordings FOLDER no question is asked twice" in said
+    assert "identified no stock and no day in 4 answers: it holds no JSON object" in said
+    assert "answers are not stored: use --recordings FOLDER to avoid repeated questions" in said
     assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (
         1 + len(payloads.PROGRAMS)
     )

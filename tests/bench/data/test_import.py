@@ -217,7 +217,7 @@ def test_faults_refuse_the_import_until_they_are_accepted(tmp_path):
         (
             "".join(f"{d},x,x,x,x,7\n" for d in US_DAYS),
             True,
-            r"no price that can be read: .*decimals with a point\)$",
+            r"no readable price: .*decimals with a point\)$",
         ),
         (
             bars(["2024-01-12", "2024-01-15", "2024-01-16"]),
@@ -355,12 +355,12 @@ LISTED_DAYS = pa.table({"date": [[1]], "close": [1.0]})
         ("x/empty", None, "has no CSV or Parquet file"),
         ("x", "x", "x is not a CSV, .xlsx or Parquet file"),
         ("a.csv", HEAD + "soon,1,1,1,1,1\n", "no readable row"),
-        ("a.csv", "\0\1", "its first line holds no title of a column"),
+        ("a.csv", "\0\1", "its first line contains no column name"),
         *(
             (f"{day}.csv", "date,close\n2024-01-02,1\n", "its name is a date")
             for day in ("20240102", "2024_01_02", "2024-01-02", "01-02-2024")
         ),
-        ("a.csv", "code,day,close\n2024-01-02,2024-01-02,1\n", "holds the date '2024-01-02'"),
+        ("a.csv", "code,day,close\n2024-01-02,2024-01-02,1\n", "contains the date '2024-01-02'"),
         ("a.csv", "symbol,date,close\n,2024-01-02,1\n", "a.csv:2: the row has no symbol"),
         (
             "a.csv",

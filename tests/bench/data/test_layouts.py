@@ -151,7 +151,7 @@ def test_side_files_in_the_folder_of_a_layout_are_read(tmp_path):
     assert set(imports.report.side_files) >= {"indices.csv", "membership.csv"}
     (shares / "instruments.csv").write_text("symbol,name\n600519,Moutai\n")
     with pytest.raises(
-        UserError, match=r"ak has instruments\.csv, and the layout has instruments as well"
+        UserError, match=r"ak has instruments\.csv, and the layout also has instruments"
     ):
         imported("akshare-daily", shares)
 

@@ -150,7 +150,7 @@ def test_writing_the_same_again_is_harmless_and_another_is_refused(tmp_path, pan
     inode = (tmp_path / "s" / "bars.arrow").stat().st_ino
     assert write_snapshot(panel, tmp_path / "s") == first
     assert (tmp_path / "s" / "bars.arrow").stat().st_ino == inode
-    with pytest.raises(UserError, match="already holds another snapshot"):
+    with pytest.raises(UserError, match="already contains a different snapshot"):
         write_snapshot(make_panel(1), tmp_path / "s")
     opened = open_snapshot(tmp_path / "s")
     second = write_snapshot(make_panel(1), tmp_path / "s", replace_existing=True)

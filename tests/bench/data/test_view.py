@@ -135,13 +135,13 @@ def test_minutes_end_at_the_clock(snapshot, panel):
 def test_wrong_questions_say_what_is_right(snapshot):
     view = snapshot.at(3, "open")
     for ask, kind, said in (
-        (lambda: view.news(view.clock + 1), FutureDataError, "lies after the view's clock"),
-        (lambda: view.actions(view.clock + 1), FutureDataError, "lies after the view's clock"),
+        (lambda: view.news(view.clock + 1), FutureDataError, "is after the view's clock"),
+        (lambda: view.actions(view.clock + 1), FutureDataError, "is after the view's clock"),
         (lambda: view.bars("vwap"), UserError, "unknown field 'vwap'"),
         (lambda: view.bars("close", adjust="both"), UserError, "unknown adjustment 'both'"),
         (lambda: view.bars("close", -1), UserError, "whole number from 0"),
         (lambda: view.minutes("S0", -1), UserError, "whole number from 0"),
-        (lambda: snapshot.at(16, "open"), DataError, "rows are 0 to 15"),
+        (lambda: snapshot.at(16, "open"), DataError, "use rows 0 to 15"),
         (lambda: snapshot.at(-1, "open"), DataError, "no session in row -1"),
         (lambda: snapshot.at(1, "noon"), UserError, "unknown moment 'noon'"),
     ):

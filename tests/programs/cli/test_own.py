@@ -130,7 +130,7 @@ def test_a_fault_of_an_own_agent_is_shown_with_its_place(agent, said, place, giv
 @pytest.mark.parametrize("name", ["Mine", "Talks"])
 def test_an_agent_of_a_file_can_be_tested_for_leaks(name, given):
     shown = given(f"leak-test ./trend.py:{name} --first 2022-06-01 --sessions 3")
-    assert shown.out.startswith(f"{name}: sessions that moved")
+    assert shown.out.startswith(f"{name}: sessions with a changed decision")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_account_whose_orders_were_refused_says_so(place, given):
 
 def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(place, given):
     argv = f"run {WEEK} -a ./trend.py:Forgets"
-    assert "after a change of your file, run it anew" in given(argv, 1).err
+    assert "if you changed your file, start a new run" in given(argv, 1).err
     (place / "trend.py").write_text(
         RULE.replace('{}["orders"]', '{"answer": {"orders": [], "reason": "no"}}')
     )

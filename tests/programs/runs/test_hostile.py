@@ -277,8 +277,8 @@ def test_a_fault_of_verify_itself_has_a_status_of_its_own(capsys):
         assert main(["verify", str(folder)]) == 4
     (line,) = capsys.readouterr().err.splitlines()
     assert (
-        line.startswith("error: a fault of tradeassay's own, TypeError at ")
-        and "of ours (nothing is said" in line
+        line.startswith("error: internal error in tradeassay, TypeError at ")
+        and "of ours (the run itself was not judged" in line
     )
 
 
@@ -289,7 +289,7 @@ def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_pat
     shutil.rmtree(stored.folder)
     panel = generate(preset("crypto", seed=8)).panel  # hashed as it should be, and another world
     write_snapshot(replace(panel, name=world), stored.folder)
-    with pytest.raises(DataError, match="is not the one that its seed gives"):
+    with pytest.raises(DataError, match="differs from the world that its seed generates"):
         load_verified(world, tmp_path)
     spec = RunSpec(
         name="x",
@@ -305,6 +305,6 @@ def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_pat
         honest.folder, home=tmp_path, workers=1
     )  # the store of whoever verifies accuses nobody
     assert found.exit_code == 3 and any(
-        "it is made anew on its next use" in one.why for one in found.claims
+        "it is generated again on its next use" in one.why for one in found.claims
     )
     assert verify(honest.folder, home=tmp_path / "other", workers=1).exit_code == 0

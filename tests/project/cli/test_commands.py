@@ -161,7 +161,7 @@ REFUSED = {
     "run quantcode-v1 -m scripted/coder-sma": "tradeassay code run quantcode-v1",
     "benchmarks ama": "is played in the arena (tradeassay arena run",
     "benchmarks stockbrench": "no benchmark",
-    "benchmarks --needs synthetic/us:7": "--needs goes with one benchmark",
+    "benchmarks --needs synthetic/us:7": "--needs is only valid with one benchmark",
     "benchmarks stockbench-v1 --needs nowhere": "nowhere",
     "code run ktdfin -m scripted/coder-sma": "not a programming benchmark (tradeassay run ktdfin)",
     "memory probe --mask bright --hardening rebased": "or --hardening plain)",
@@ -321,7 +321,7 @@ def test_a_stop_while_the_page_is_written_says_that_the_run_is_complete(given, m
         patched.setattr("tradeassay_bench.report.write_html", stop)
         said = given(f"run {SMALL} --name late --workers 1", 130).err
     assert said.strip().endswith(
-        "stopped; the run is complete, see it with: tradeassay report runs/late"
+        "stopped; the run is complete, show it with: tradeassay report runs/late"
     )
     assert "report: runs/late/report.html" in given("report late").err
 
@@ -356,7 +356,7 @@ def test_a_spec_file_runs_and_takes_no_second_opinion(place, given):
     )
     given("run grid.toml --workers 1")
     assert (place / "runs/grid/scores.json").exists()
-    assert "already says what to run" in given("run grid.toml -a random", 2).err
+    assert "already describes the run" in given("run grid.toml -a random", 2).err
 
 
 def test_an_imported_folder_is_examined_stored_and_traded(place, given):
@@ -395,7 +395,7 @@ def test_the_doctor_never_dies(monkeypatch, given):
     monkeypatch.setitem(doctor.PACKAGES, "inspect_ai", "nowhere-to-be-found")
     with doctor_checks.knowing({"torn": torn}):
         shown = given("doctor", 1)
-    assert "could not be examined: ConnectionResetError" in shown.out
+    assert "could not be checked: ConnectionResetError" in shown.out
     assert "unknown version" in shown.out
     assert "Traceback" not in shown.out + shown.err
 

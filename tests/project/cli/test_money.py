@@ -153,7 +153,7 @@ def test_one_cap_binds_every_part_of_a_paper(paper, bill, given):
     line = f"reproduce {paper} -m {MODEL} --prices prices.toml --max-usd {cap} --no-attribution"
     said = given(line, 1).err
     assert 0 < bill.requests and 0 < bill.usd <= cap
-    assert "the cap on dollars is reached" in said
+    assert "the spending cap is reached" in said
     asked = bill.requests
     given(line, 1)
     assert bill.usd <= cap and bill.requests - asked <= 3, (

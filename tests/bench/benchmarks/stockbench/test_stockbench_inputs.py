@@ -247,7 +247,7 @@ def test_it_is_played_at_the_open_and_within_its_bounds(three):
             venue="us-fractional-v1", first=day_of(START), last=day_of(ROWS - 1), cash=1000.0
         ),
     )
-    with pytest.raises(UserError, match="played at the open"):
+    with pytest.raises(UserError, match="needs decisions at the open"):
         protocol(market).dialogue(market.reset())
     config = protocol(small_market(three), attempts=np.int64(2), year_coverage=1).config
     assert (type(config.attempts), type(config.year_coverage)) == (int, float)

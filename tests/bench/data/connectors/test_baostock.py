@@ -307,7 +307,7 @@ def at(method: str, mishap, times: int = 99):
             BARS,
             message("96", HALF[:3], compressed=True),
             {},
-            "another format than expected: IndexError",
+            "an unexpected format: IndexError",
             [],
         ),
         (
@@ -369,7 +369,7 @@ def test_nobody_at_the_other_end(load, runtime, sleeps):
 @pytest.mark.parametrize("name", ["tradestatus", "ipoDate", "dividOperateDate", "industry"])
 def test_a_changed_schema_names_the_field(load, sleeps, name):
     with pytest.raises(
-        SourceError, match=f"another format than expected: no field {name}.*pip install"
+        SourceError, match=f"an unexpected format: no field {name}.*pip install"
     ):
         load(Baostock({"sh.600000": share()}, rename={name: "renamed"}), symbols=("600000",))
     assert sleeps == []

@@ -220,7 +220,7 @@ LATE = {"timeout": 0.2, "attempts": 2}
             "binance refused the 1d candles of BTC/USDT.*429.*fewer symbols",
             [11.0, 11.0],
         ),
-        (Binance, BANNED, {}, "7200 s of rest", []),
+        (Binance, BANNED, {}, "a pause of 7200 s", []),
         (
             Binance,
             Reply(stall=True),
@@ -285,8 +285,8 @@ def renamed(answer):
 @pytest.mark.parametrize(
     ("kind", "edit", "said"),
     [
-        (Bitstamp, renamed, "BTC/USDT in another format than expected: a candle reads .*None"),
-        (Binance, lambda rows: [row[:4] for row in rows], "another format than expected"),
+        (Bitstamp, renamed, "BTC/USDT in an unexpected format: a candle reads .*None"),
+        (Binance, lambda rows: [row[:4] for row in rows], "an unexpected format"),
     ],
 )
 def test_a_changed_schema_shows_what_came(load, sleeps, kind, edit, said):

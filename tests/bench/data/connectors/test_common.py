@@ -168,7 +168,7 @@ LATE, FULL = Unanswered("late"), Throttled()
             r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s",
             [],
         ),
-        ([Throttled(retry_after=121.0)], {}, "HTTP 429.*121 s of rest", []),
+        ([Throttled(retry_after=121.0)], {}, "HTTP 429.*a pause of 121 s", []),
     ],
 )
 def test_waits_double_a_wish_goes_first_and_the_last_failure_is_the_reason(
@@ -362,14 +362,14 @@ def test_minutes_are_joined_on_their_closing_times():
             "2024-07-03T17:00:00Z",
             ["2024-07-03"],
         ),  # an early close is a close
-        ("2024-01-06", "2024-01-07", "2024-01-08T12:00:00Z", "no finished session"),
-        ("2024-01-08", None, "2024-01-08T12:00:00Z", "no finished session"),
-        ("2025-01-01", None, "2024-01-08T12:00:00Z", "no finished session"),
+        ("2024-01-06", "2024-01-07", "2024-01-08T12:00:00Z", "no completed session"),
+        ("2024-01-08", None, "2024-01-08T12:00:00Z", "no completed session"),
+        ("2025-01-01", None, "2024-01-08T12:00:00Z", "no completed session"),
         (
             "2024-01-02",
             "2024-06-01",
             "2024-01-08T12:00:00Z",
-            "2024-01-08 of XNYS is not over.*ask up to 2024-01-05",
+            "2024-01-08 of XNYS is not over.*request days up to 2024-01-05",
         ),
     ],
 )

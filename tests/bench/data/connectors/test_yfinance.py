@@ -277,7 +277,7 @@ LATE = {"Retry-After": "Thu, 01 Feb 2024 13:00:00 GMT"}
             "Yahoo refused the daily bars of AAPL: .*429.*3 attempts.*fewer symbols",
             [2.0, 4.0],
         ),
-        (Reply(BUSY, 429, LATE), {}, "3600 s of rest", []),
+        (Reply(BUSY, 429, LATE), {}, "a pause of 3600 s", []),
         (
             Reply(stall=True),
             {"timeout": 0.2, "attempts": 2},
@@ -337,7 +337,7 @@ def test_a_changed_schema_names_what_is_missing(load, sleeps, where, missing):
         return chart
 
     with pytest.raises(
-        SourceError, match=f"AAPL in another format.*KeyError.'{missing}'.*pip install"
+        SourceError, match=f"AAPL in an unexpected format.*KeyError.'{missing}'.*pip install"
     ):
         load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
     assert sleeps == []

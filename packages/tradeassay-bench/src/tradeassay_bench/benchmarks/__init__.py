@@ -1,6 +1,6 @@
-"""Benchmark suites: their frozen definitions, and the protocols by which models play them.
+"""Define the benchmark suites and the protocols through which models run them.
 
-The suites of the papers are imported when one of them is played.
+The suites of the papers are imported on first use.
 """
 
 from tradeassay_bench.account import venues

@@ -1,4 +1,4 @@
-"""The figures that the paper on Agent Market Arena printed, and whether a result may be compared with them."""
+"""Store the published results of Agent Market Arena, and compare a result with them."""
 
 from functools import cache
 from typing import Literal
@@ -12,7 +12,10 @@ Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
 
 
 class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One figure: a fraction, or a ratio for SR. ``model`` is "not stated" where our source does not name it."""
+    """One published number: a fraction, or a ratio for SR.
+
+    ``model`` is "not stated" if our source does not name the model.
+    """
 
     architecture: Architecture
     model: str
@@ -23,14 +26,14 @@ class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class AmaPublished(Published[AmaFigure], frozen=True, kw_only=True):
-    """All figures, where they come from and which days they cover."""
+    """All published numbers, with their source and the days that they cover."""
 
     first: str
     last: str
 
 
 class ComparedSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """The setting in which a result of ours was produced."""
+    """The setting of one of our results."""
 
     data: Literal["real", "synthetic"]
     convention: Convention
@@ -47,7 +50,10 @@ def published() -> AmaPublished:
 
 
 def compare_with(figure: AmaFigure, ours: ComparedSetting) -> tuple[str, ...]:
-    """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
+    """Return all reasons why one of our results is not comparable with a published number.
+
+    The tuple is empty if the result is comparable.
+    """
     shown = published()
     checks = (
         (ours.data == "real", "our data is synthetic"),

@@ -1,6 +1,6 @@
-"""The definition of a benchmark suite: its data, its market rules, its protocol and its baseline.
+"""Define a benchmark suite: its data, its market rules, its protocol and its baseline.
 
-The dates of a named window such as ``W4`` are computed for the dataset that is played.
+The dates of a named window such as ``W4`` are computed for the dataset of the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark suite. A change that affects scores needs a new version at the end of ``id``.
 
-    - ``dataset``: the dataset to play. A run may name another one.
+    - ``dataset``: the default dataset. A run may use a different one.
     - ``market``: the market rules, including the index.
     - ``baseline``: the agent with which results are compared.
     - ``protocol``: the conversation with a model in one session, see
@@ -37,7 +37,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     - ``takes_secret``: derive aliases and other draws from a secret of the run, so that they cannot
       be predicted from the source code.
     - ``seed_word``: the text from which all draws are derived, together with the secret. If empty,
-      the id is used. A renamed benchmark keeps its draws with it.
+      the id is used. A renamed benchmark keeps its draws if this field contains the old id.
     """
 
     id: str
@@ -55,22 +55,22 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dice(self) -> str:
-        """The text from which the draws of an episode are derived."""
+        """Return the text from which the draws of an episode are derived."""
         return self.seed_word or self.id
 
     @property
     def index(self) -> str | None:
-        """The index with which results are compared; None if the market has none."""
+        """Return the index with which results are compared, or None if the market has no index."""
         return self.market.index
 
     @property
     def periods_per_year(self) -> int:
-        """The number of sessions in a year at the venue, for annualising."""
+        """Return the number of sessions per year at the venue, for annualising."""
         return venues.get(self.market.venue).periods_per_year
 
 
 def _registration_problem(name: str, item: object) -> str | None:
-    """Return why ``item`` cannot be registered under ``name``, or None."""
+    """Return the reason why ``item`` cannot be registered under ``name``, or None."""
     if not isinstance(item, Benchmark):
         return f"expected a Benchmark, got {item!r:.60}"
     if item.id != name:
@@ -115,12 +115,13 @@ def named_window(
 window_sets: Registry[Callable[[Snapshot, Convention], tuple[NamedWindow, ...]]] = Registry(
     "window set"
 )
-"""By protocol: a function that returns the windows available in a dataset."""
+"""For each protocol, a function that returns the windows available in a dataset."""
 AFTER = "after-"
-"""The window ``after-2025-06-01`` holds all sessions after that day. After a model's knowledge cutoff
-its memory of the past cannot help it."""
+"""Pattern of windows such as ``after-2025-06-01``, which contain all sessions after that day. After
+a model's knowledge cutoff its memory of the past cannot help it.
+"""
 _HISTORY = 252
-"""Sessions of history that must precede a window after a day."""
+"""Number of sessions of history required before a window of this kind."""
 
 
 def find_window(
@@ -128,7 +129,7 @@ def find_window(
 ) -> NamedWindow:
     """Return a window of a protocol by its code.
 
-    Raises :class:`UserError` if the protocol or the dataset does not have the window.
+    Raises :class:`UserError` if the protocol or the dataset has no such window.
     """
     if code.startswith(AFTER):
         day = parse_day(code[len(AFTER) :])

@@ -1,8 +1,8 @@
-"""The interface of a benchmark of programs: its episodes, dialogues, scores and tables.
+"""Define the interface of a benchmark of programs: its episodes, dialogues, scores and tables.
 
-A benchmark knows its tasks and does no I/O. Its dialogues yield :class:`AskRole` and
-:class:`Examine` requests and are sent the replies. The code that plays, stores, verifies and reports
-runs uses this interface only, and knows no benchmark by name.
+A benchmark defines its tasks and does no I/O. Its dialogues yield :class:`AskRole` and
+:class:`Examine` requests and receive the replies. The code that plays, stores, verifies and reports
+runs uses only this interface, and no benchmark's name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tradeassay_bench.core.tables import Table
 from tradeassay_bench.llm import ModelParams, parse_name
 
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
-"""A program, with the reasoning before it, needs more tokens and time than a trading decision."""
+"""Token and time limits. A program and its reasoning need more than a trading decision."""
 
 
 MAX_VALUES = 1_000
@@ -53,10 +53,10 @@ def check_grid_size(items: int) -> None:
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The spec of a run of programs. Each benchmark adds fields of its own.
+    """The spec of a run of programs. Each benchmark adds its own fields.
 
     ``seeds`` are repetitions. The seeds of the judging markets are derived from ``secret`` (see
-    :mod:`tradeassay_bench.core.run_secret`). If it is not set, it is drawn at the start of the run.
+    :mod:`tradeassay_bench.core.run_secret`). A missing secret is drawn at the start of the run.
     """
 
     models: tuple[str, ...]
@@ -99,7 +99,7 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Item(Protocol):
     """One episode: a model, a task and a seed.
 
-    ``protocol`` holds the way of asking, for example the wording.
+    ``protocol`` contains the settings of the conversation, such as the wording.
     """
 
     @property
@@ -124,14 +124,18 @@ class CodeItem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The name of the episode in a run, made of model, task, way of asking and seed."""
+        """Return the name of the episode in a run, built from model, task, protocol settings and
+        seed.
+        """
         return "__".join(
             (safe_name(self.model), self.task, *self.protocol.values(), f"s{self.seed}")
         )
 
 
 class AskRole(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to ask one of the episode's models. ``role`` is, for example, ``writer`` or ``judge``."""
+    """A request to query one of the episode's models. ``role`` is, for example, ``writer`` or
+    ``judge``.
+    """
 
     role: str
     request: AskModel
@@ -147,21 +151,23 @@ CodeAsk = AskRole | Examine
 CodeReply = ModelReply | msgspec.Struct
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 CodeDialogue: TypeAlias = Generator[CodeAsk, Any, _Record]
-"""A generator that is sent a :class:`ModelReply` for each :class:`AskRole` and a result for each
-:class:`Examine`, and returns the record of the episode."""
+"""A generator that yields :class:`AskRole` and :class:`Examine` requests and returns the record of
+the episode. It receives a :class:`ModelReply` for each query and a result for each examination.
+"""
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that fills a role, and its parameters."""
+    """The model in one role, with its parameters."""
 
     model: str
     params: ModelParams
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How an episode ended.
+    """The end of an episode.
 
-    A failed episode has no result and is left out of every rate. ``reason`` says why it failed.
+    A failed episode has no result and is excluded from every rate. ``reason`` describes the
+    failure.
     """
 
     status: Literal["done", "failed"] = "done"
@@ -170,7 +176,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The measures of one model under one way of asking, by which runs are compared.
+    """The measures of one model under one set of protocol settings. Comparisons of runs use them.
 
     ``unranked`` is the reason why the model has no rank, or None.
     """
@@ -184,12 +190,12 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
 def unranked_model(unanswered: int, items: int) -> str | None:
     """Return the reason why a model is not ranked, or None.
 
-    A model is not ranked if too many of its items had no answer.
+    A model is not ranked if too many of its items have no answer.
     """
     return unranked(unanswered / items if items else None, "of its items had no answer")
 
 
-# The views of a run for terminal and page
+# Views of a run for the terminal and the page
 
 
 def overlap(best: Measure, second: Measure) -> str:
@@ -200,7 +206,7 @@ def overlap(best: Measure, second: Measure) -> str:
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A section of a page: text, tables, curves of shares by step, and the lines of a list."""
+    """A section of a page: text, tables, curves of rates by step, and the lines of a list."""
 
     id: str
     title: str
@@ -224,7 +230,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 def reliable_section(reliability: Reliability | None) -> tuple[Section, ...]:
     """Return a section about the reliability of the models.
 
-    There is no section if no model was played more than once, which has no reliability.
+    There is no section if no model has repeated plays, because reliability is then undefined.
     """
     if reliability is None:
         return ()
@@ -232,7 +238,7 @@ def reliable_section(reliability: Reliability | None) -> tuple[Section, ...]:
 
 
 def play_of(item: Item, *, passed: bool, score: float | None) -> Play:
-    """Return an item as a play of its model, with its task as window and its way of asking as wording."""
+    """Return an item as a play of its model. The task is the window, the protocol the wording."""
     return Play(
         model=item.model,
         wording=", ".join(map(str, item.protocol.values())),
@@ -252,10 +258,10 @@ class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of a finished run, for terminal, page and export.
+    """The view of a finished run, for the terminal, the page and exports.
 
     ``board`` is the table of models. On a terminal ``board_lines`` follow it. ``method`` explains
-    how the numbers are computed.
+    the computation of the numbers.
     """
 
     question: str
@@ -271,12 +277,14 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     board_lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cards: dict[str, Any] = {}
-    """By key: the data of items with a page of their own, drawn by ``report.code_page.card_pages``."""
+    """For each key, the data of an item with a separate page, rendered by
+    ``report.code_page.card_pages``.
+    """
     reliability: Reliability | None = None
 
 
 class FinishedRun(Protocol):
-    """A finished run of programs, as far as a paper's page needs it."""
+    """The parts of a finished run of programs that a paper's page needs."""
 
     @property
     def spec(self) -> Any: ...
@@ -288,9 +296,9 @@ class FinishedRun(Protocol):
 
 
 class AnswerReward(msgspec.Struct, frozen=True, kw_only=True):
-    """The reward of one recorded answer, from 0 to 1, or None and the reason.
+    """The reward of one recorded answer, from 0 to 1, or None with a reason.
 
-    ``evidence`` holds the values from which it was computed.
+    ``evidence`` contains the values from which it was computed.
     """
 
     value: float | None
@@ -300,7 +308,7 @@ class AnswerReward(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRequest:
-    """A request to play a paper about programs.
+    """A request to run the settings of a paper about programs.
 
     ``data`` is the user's argument: a task file, or datasets separated by commas. ``stored`` maps a
     dataset, which may be a folder, to its name in the store. ``say`` is called with messages about
@@ -323,12 +331,12 @@ class PaperRequest:
 class CodeProtocol(Protocol):
     """A benchmark of programs, opened for one spec.
 
-    - ``title``: what the benchmark is.
+    - ``title``: a short description of the benchmark.
     - ``listing``: the command that lists its tasks.
     - ``fixed``: fields of the spec, such as ``score`` and ``evaluate.leak``, that belong to the
       benchmark's id. A run with other values is refused, and a record with other values is invalid.
     - ``Question``: the type of a task as data.
-    - ``Spec``, ``Record``, ``Result`` and ``Scores``: the types of a run's spec, the outcome of an
+    - ``Spec``, ``Record``, ``Result`` and ``Scores``: the types of a run's spec, the record of an
       episode, the reply to an :class:`Examine` request, and the totals of a run.
     """
 
@@ -342,15 +350,15 @@ class CodeProtocol(Protocol):
     Scores: ClassVar[type[msgspec.Struct]]
 
     def __init__(self, spec: Any) -> None:
-        """Open the benchmark; raises :class:`UserError` for an invalid spec."""
+        """Open the benchmark. Raises :class:`UserError` for an invalid spec."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about parts that were left out."""
+        """Return sentences about parts that were skipped."""
         return ()
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        """Return all episodes, in the order in which they are recorded."""
+        """Return all episodes in recording order."""
         ...
 
     def facts(self) -> dict[str, str]:
@@ -388,7 +396,7 @@ class CodeProtocol(Protocol):
         ...
 
     def ended(self, record: Any) -> Ending:
-        """Return how the episode of a record ended."""
+        """Return the ending of a recorded episode."""
         ...
 
     def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
@@ -398,18 +406,20 @@ class CodeProtocol(Protocol):
     def score(self, records: Mapping[str, Any]) -> Any:
         """Return the totals of a run.
 
-        ``records`` holds all existing records by key, including those of failed episodes.
+        ``records`` contains all existing records by key, including those of failed episodes.
         """
         ...
 
     @classmethod
     def rows(cls, scores: Any) -> tuple[CodeRow, ...]:
-        """Return one row per model and way of asking."""
+        """Return one row per model and set of protocol settings."""
         ...
 
     @classmethod
     def rewards(cls, record: Any) -> dict[int, AnswerReward]:
-        """Return the rewards of an episode's answers by turn, counted from 0. Default: none."""
+        """Return the rewards of an episode's answers by turn, counted from 0. By default there are
+        none.
+        """
         return {}
 
     @classmethod
@@ -419,7 +429,7 @@ class CodeProtocol(Protocol):
         ``latency`` is the exhibit of the models' answer times. Raises :class:`UserError` for a
         benchmark without a paper, and for runs without a common table.
         """
-        raise UserError(f"{cls.title} has no paper", hint="tradeassay report shows a run of it")
+        raise UserError(f"{cls.title} has no paper", hint="use tradeassay report to show a run")
 
     @classmethod
     def paper_spec(cls, request: PaperRequest) -> CodeSpec:
@@ -427,11 +437,11 @@ class CodeProtocol(Protocol):
 
         Raises :class:`UserError` for a benchmark without a paper.
         """
-        raise UserError(f"{cls.title} has no paper", hint="tradeassay code run plays it")
+        raise UserError(f"{cls.title} has no paper", hint="use tradeassay code run")
 
     @classmethod
     def sampled(cls, spec: Any, count: int) -> CodeSpec:
-        """Return a spec that plays only ``count`` of its tasks."""
+        """Return a spec with only ``count`` of its tasks."""
         raise UserError(f"{cls.title} has no tasks to sample", hint="leave sample out")
 
     @staticmethod
@@ -444,7 +454,7 @@ class CodeProtocol(Protocol):
     ) -> Shown:
         """Return the view of a finished run from its totals, records and endings (by key).
 
-        It needs no task files, so a page can be written on a machine without the tasks.
+        It needs no task files, so a machine without the tasks can write the page.
         """
         ...
 
@@ -454,15 +464,16 @@ code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 
 
 class OtherCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark that has a command of its own: how it is played, and an example of the command."""
+    """A benchmark with a separate command: a description of the command, and an example."""
 
     played: str
     command: str
 
 
 other_commands: Registry[OtherCommand] = Registry("other_benchmark")
-"""Benchmarks for which neither ``run`` nor ``code run`` is valid, by id (entry points
-``tradeassay.other_benchmarks``)."""
+"""Benchmarks that neither ``run`` nor ``code run`` supports, by id (entry points
+``tradeassay.other_benchmarks``).
+"""
 
 
 def code_benchmarks() -> tuple[str, ...]:
@@ -471,14 +482,15 @@ def code_benchmarks() -> tuple[str, ...]:
 
 
 def find_protocol(name: str) -> type[CodeProtocol]:
-    """Return a registered benchmark of programs; raises :class:`UserError` for an unknown id."""
+    """Return a registered benchmark of programs. Raises :class:`UserError` for an unknown id."""
     return code_protocols.get(name)
 
 
 def refuse_other_kind(name: str, *, trades: bool) -> None:
-    """Raise :class:`UserError`, naming the right command, for a benchmark of another kind.
+    """Raise :class:`UserError` for a benchmark of the wrong kind. The message names the right
+    command.
 
-    ``trades`` says whether the caller expects a trading benchmark.
+    ``trades`` is True if the caller expects a trading benchmark.
     """
     if (benchmarks.full_name(name) in benchmarks) is trades:
         return
@@ -498,7 +510,7 @@ def refuse_other_kind(name: str, *, trades: bool) -> None:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of packages as facts of a run. A package may be missing."""
+    """Return the installed versions of packages as facts of a run. Missing packages are allowed."""
     versions = {}
     for name in packages:
         try:

@@ -1,4 +1,4 @@
-"""Messages for models: why an answer has the wrong form, and why an order was refused.
+"""Describe errors in words for models: malformed answers and refused orders.
 
 Models see these texts, so a change of wording needs a new version of the benchmarks.
 """
@@ -39,7 +39,7 @@ def in_plain_words(
     ``fields`` are the valid field names, which are listed if the answer has an unknown field.
     ``choices`` describes the valid values of a field.
 
-    The sentence repeats no words of the model except the name of an unknown field, and that only if
+    The sentence repeats no words of the model except the name of an unknown field, and only if
     ``may_repeat`` allows it. Repeated words could reveal an alias.
     """
     path = _PATH.search(message)
@@ -69,7 +69,7 @@ def in_plain_words(
 
 
 def _location(steps: list[str]) -> tuple[str, str | None]:
-    """Return the location in words, ending in a colon, and the field at its end."""
+    """Return the location as words with a colon, and the field at its end."""
     field = steps[-1] if steps and not steps[-1].startswith("[") else None
     if field is None and len(steps) > 1 and steps[-1].startswith("["):
         field = f"an entry of {steps[-2]}"

@@ -1,7 +1,7 @@
-"""The tables and figures of a paper in its order, filled with results of our runs.
+"""Fill the tables and figures of a paper, in the paper's order, with results of our runs.
 
-Each benchmark lists its paper's exhibits in ``exhibits.toml``, and the values that the paper printed
-in ``published.toml``. :mod:`tradeassay_bench.papers` fills the exhibits from scored runs.
+Each benchmark lists its paper's exhibits in ``exhibits.toml``, and the published values in
+``published.toml``. :mod:`tradeassay_bench.papers` fills the exhibits from scored runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,8 @@ PAPERS = {
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table or figure of a paper: its number, and its caption in our words.
 
-    ``without`` says why we never fill it, for example because it is a drawing of the design.
+    ``without`` is the reason why we never fill it, for example because it is a drawing of the
+    design.
     """
 
     id: str
@@ -43,7 +44,9 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Curves(msgspec.Struct, frozen=True, kw_only=True):
-    """The lines of a figure. The x-axis has days or, with ``steps``, steps with values from 0 to 1."""
+    """The lines of a figure. The x-axis is in days or, with ``steps``, in steps with values from 0
+    to 1.
+    """
 
     x: tuple[str, ...]
     lines: tuple[tuple[str, tuple[float | None, ...]], ...]
@@ -53,8 +56,9 @@ class Curves(msgspec.Struct, frozen=True, kw_only=True):
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
     """Our results for one exhibit.
 
-    ``reasons`` say why the results are not comparable with the printed values. None means that our
-    text of the paper has no printed values for the exhibit. ``missing`` says why we have no results.
+    ``reasons`` explain why the results are not comparable with the published values. None means
+    that our copy of the paper has no published values for the exhibit. ``missing`` explains why we
+    have no results.
     """
 
     tables: tuple[Table, ...] = ()
@@ -64,7 +68,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> str:
-        """Whether our results are comparable with the printed values, in words."""
+        """Return a sentence on whether our results are comparable with the published values."""
         if self.reasons is None:
             return "nothing to compare with: our text of the paper has no values for it"
         if self.reasons:
@@ -73,7 +77,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 UNTIMED = Filled(missing="tradeassay reproduce reads it from the recorded answers")
-"""The latency exhibit of a page that is made from scores alone."""
+"""The latency exhibit of a page that is built from scores alone."""
 
 
 class FilledExhibit(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +90,8 @@ class FilledExhibit(msgspec.Struct, frozen=True, kw_only=True):
 class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
     """A paper with our results.
 
-    ``second_hand`` marks printed values that were not taken from the paper itself. ``notes`` name
-    open questions in the text of the paper.
+    ``second_hand`` marks published values from a source other than the paper. ``notes`` list open
+    questions about the paper's text.
     """
 
     paper: str
@@ -102,7 +106,7 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """The reasons against a comparison that all exhibits with reasons have in common."""
+        """Return the reasons against a comparison that all exhibits with reasons share."""
         reason_lists = [filled.ours.reasons for filled in self.exhibits if filled.ours.reasons]
         if len(reason_lists) < 2:
             return ()
@@ -113,7 +117,7 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(shared)
 
     def comparable(self, ours: Filled) -> str:
-        """Return whether an exhibit is comparable, in words, without the page's shared reasons."""
+        """Return a sentence on an exhibit's comparability, without the page's shared reasons."""
         own = tuple(reason for reason in ours.reasons or () if reason not in self.shared)
         if not ours.reasons or own == ours.reasons:
             return ours.comparable
@@ -121,7 +125,7 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables of all exhibits."""
+        """Return the tables of all exhibits."""
         tables: list[Table] = []
         for filled in self.exhibits:
             tables.extend(filled.ours.tables)
@@ -129,12 +133,12 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 paper_folders: Registry[ModuleType] = Registry("paper_folder")
-"""By paper: the package with its ``exhibits.toml`` and ``published.toml`` (entry points)."""
+"""For each paper, the package with its ``exhibits.toml`` and ``published.toml`` (entry points)."""
 
 
 @cache
 def exhibits(paper: str) -> tuple[Exhibit, ...]:
-    """Return a paper's tables and figures in its order, and then the exhibits that we add."""
+    """Return a paper's tables and figures in the paper's order, followed by our own exhibits."""
     text = (files(paper_folders.get(paper)) / "exhibits.toml").read_bytes()
     return (
         *msgspec.toml.decode(text, type=dict[str, tuple[Exhibit, ...]])["exhibit"],
@@ -143,7 +147,7 @@ def exhibits(paper: str) -> tuple[Exhibit, ...]:
 
 
 _EXTRA_CAPTIONS = {
-    "latency": "How long a model takes to answer: seconds from asking to the last byte, of calls really made",
+    "latency": "Response time of a model: seconds from the request to the last byte, of real calls",
     "groups": "General against specialised models, and thinking against instruct models, as groups",
 }
 EXTRA_EXHIBITS = tuple(
@@ -168,7 +172,7 @@ def fill_paper(
     for exhibit in exhibits(paper):
         filled = Filled(missing=exhibit.without) if exhibit.without else makers[exhibit.id]()
         if not filled.tables and not filled.curves and not filled.missing:
-            filled = msgspec.structs.replace(filled, missing="nothing of it was played")
+            filled = msgspec.structs.replace(filled, missing="there is no run of it")
         filled_exhibits.append(FilledExhibit(exhibit=exhibit, ours=filled))
     return PaperPage(
         paper=paper,
@@ -183,9 +187,9 @@ def fill_paper(
 
 
 def median_of(values: Sequence[float], nothing: str = "not run") -> Measure:
-    """Return the median of values; its bounds are the quartiles, not a confidence interval.
+    """Return the median of values. Its bounds are the quartiles, not a confidence interval.
 
-    A single value has no bounds. Without values the measure is not scored for the reason
+    A single value has no bounds. Without values the measure has no score, for the reason
     ``nothing``.
     """
     if not values:
@@ -197,7 +201,9 @@ def median_of(values: Sequence[float], nothing: str = "not run") -> Measure:
 
 
 def mean_of(values: Iterable[float | None], nothing: str = "not run") -> Measure:
-    """Return the mean of the known values. If some are None, a note says how many were known."""
+    """Return the mean of the known values. If some are None, a note states the number of known
+    values.
+    """
     every = list(values)
     known = [value for value in every if value is not None]
     if not known:
@@ -213,9 +219,9 @@ def row(
     ours: bool = True,
     unranked: str | None = None,
 ) -> Row:
-    """Return a table row from measures and the formats in which they are written.
+    """Return a table row from pairs of a measure and its number format.
 
-    ``ours`` and ``unranked`` are those of :class:`Row`.
+    ``ours`` and ``unranked`` have the meaning of the fields of :class:`Row`.
     """
     figures = tuple(figure(measure, form) for measure, form in cells)
     return Row(Cell(name), figures, ours=ours, unranked=unranked)
@@ -254,16 +260,16 @@ def group_table(
             nothing = "no model of this group has a result" if members else "nobody"
             cells.append((mean_of(values, nothing), form))
         rows.append(row(f"{group} ({len(members)})", cells))
-    note = "means over models, by the table of kinds, which models.toml overrides"
+    note = "means over models, grouped by the table of kinds, which models.toml overrides"
     if unknown:
-        note += f"; in no group: {', '.join(dict.fromkeys(unknown))}"
+        note += f"; without a group: {', '.join(dict.fromkeys(unknown))}"
     return Table(
         title=title, columns=("", *(name for name, _ in columns)), rows=tuple(rows), note=note
     )
 
 
 def groups_exhibit(*tables: Table | None) -> Filled:
-    """Return the exhibit of tables from :func:`group_table`, or the reason why there is none."""
+    """Return an exhibit of tables from :func:`group_table`, or with a reason if there are none."""
     known = tuple(table for table in tables if table is not None)
     if not known:
         return Filled(missing="the kind of no model is known: see kinds in models.toml")
@@ -274,9 +280,9 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class Published(msgspec.Struct, Generic[F], frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The printed values of a paper and their source.
+    """The published values of a paper and their source.
 
-    ``second_hand`` marks values that were not taken from the paper itself.
+    ``second_hand`` marks values from a source other than the paper.
     """
 
     source: str
@@ -286,9 +292,9 @@ class Published(msgspec.Struct, Generic[F], frozen=True, kw_only=True, forbid_un
 
 @cache
 def load_published(paper: str) -> dict[str, Any]:
-    """Return the values that a paper printed, from its ``published.toml``.
+    """Return the published values of a paper from its ``published.toml``.
 
-    As printed, shares are in per cent and scores from 0 to 10.
+    As in the paper, rates are in per cent and scores from 0 to 10.
     """
     content = (files(paper_folders.get(paper)) / "published.toml").read_bytes()
     published: dict[str, Any] = msgspec.toml.decode(content)
@@ -296,5 +302,5 @@ def load_published(paper: str) -> dict[str, Any]:
 
 
 def unmet_conditions(checks: Iterable[tuple[bool, str]]) -> tuple[str, ...]:
-    """Return the reasons of the checks, given as (condition, reason), that do not hold."""
+    """Return the reasons of all false conditions. ``checks`` are (condition, reason) pairs."""
     return tuple(reason for holds, reason in checks if not holds)

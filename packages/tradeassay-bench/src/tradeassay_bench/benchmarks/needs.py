@@ -1,4 +1,4 @@
-"""Compare the data that a benchmark needs with a dataset, and describe the effect of missing data."""
+"""Compare a benchmark's data needs with a dataset, and describe the effect of missing data."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _sessions(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     if covered and before >= 252:
         return DataNeed("sessions", "there", found)
     wants = f"the benchmark's own window is {market.first} to {market.last} after a year of history"
-    return DataNeed("sessions", "partly", found, f"{wants}; play a named window or --first/--last")
+    return DataNeed("sessions", "partly", found, f"{wants}; use a named window or --first/--last")
 
 
 def _prices(view: AsOfView) -> DataNeed:
@@ -77,14 +77,16 @@ def _prices(view: AsOfView) -> DataNeed:
     if not any(same):
         return DataNeed(what, "there", f"{len(view.symbols)} symbols")
     found = "closes only: open, high and low equal them"
-    changes = "fills at the open are fills at the same day's close; overnight and intraday factors mean nothing"
+    changes = (
+        "fills at the open use the same day's close; overnight and intraday factors are meaningless"
+    )
     return DataNeed(what, "partly", found, changes)
 
 
 def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
     name = benchmark.index
     if name is None:
-        return DataNeed("index", "there", "the benchmark compares with no index")
+        return DataNeed("index", "there", "the benchmark has no index")
     levels, members = False, 0
     with suppress(DataError):
         view.index_levels(name, 1)
@@ -113,13 +115,13 @@ def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     return DataNeed(
         "the paper's windows",
         "partly" if on_printed_dates else "missing",
-        ", ".join(on_printed_dates) or "none on the printed dates",
-        "other windows have the printed length on other dates: not comparable with the paper",
+        ", ".join(on_printed_dates) or "none on the published dates",
+        "other windows have the published length on other dates: not comparable with the paper",
     )
 
 
 def _share(what: str, have: int, count: int, changes: str, of: str = " stocks") -> DataNeed:
-    """Return the need for data of which ``have`` of ``count`` instruments have some."""
+    """Return the need for data that ``have`` of ``count`` instruments have."""
     if have == count:
         return DataNeed(what, "there", f"{have} of {count}{of}", "")
     status: NeedStatus = "partly" if have else "missing"
@@ -136,7 +138,7 @@ def _of_stocks(
         "sectors",
         have,
         count,
-        "no tone of sectors, no attribution by sector, no sector in the probe",
+        "no sector returns, no attribution by sector, no sector in the probe",
     )
     caps = ("free_float_cap", "market_cap")
     have = 0
@@ -146,13 +148,13 @@ def _of_stocks(
         "free-float caps",
         have,
         count,
-        "attribution weighs by the mean traded amount of 20 days instead",
+        "attribution uses the mean traded amount of 20 days as weight instead",
     )
     if benchmark.market.venue.startswith("ashare"):
         have = sum(item.board.value != "none" for item in stocks)
         yield _share("boards", have, count, "price limits of 10 % are assumed for these stocks")
     else:
-        yield DataNeed("boards", "there", "the venue has none")
+        yield DataNeed("boards", "there", "the venue has no price limits")
     amounts = view.bars("amount", 20)
     have = int(np.isfinite(amounts).any(axis=0).sum()) if amounts.size else 0
     changes = "no ILLIQ, no CV_VOL and no volume cap for these stocks"
@@ -165,13 +167,13 @@ def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
         return DataNeed(
             "splits and dividends",
             "there",
-            f"{count} actions" if count else "worked into the prices",
+            f"{count} actions" if count else "already included in the prices",
         )
     return DataNeed(
         "splits and dividends",
         "missing",
         "none",
-        "a split reads as a crash, and no dividend is paid",
+        "a split looks like a crash, and no dividend is paid",
     )
 
 

@@ -1,9 +1,10 @@
-"""The interface of a protocol: the rules of the conversation between a benchmark and a model.
+"""Define the interface of a protocol: the rules of the conversation between a benchmark and a
+model.
 
 ``daily``, ``stockbench`` and ``ktdfin`` implement it. A protocol object belongs to one episode. It
-holds the state that outlives a day, such as the alias map and the history of the agent's actions,
-and it creates each day's dialogue. A protocol does no I/O. The runner sends its questions to a
-model.
+contains the state that lasts longer than a day, such as the alias map and the history of the
+agent's actions, and it creates each day's dialogue. A protocol does no I/O. The runner sends its
+questions to a model.
 """
 
 from typing import Any, ClassVar, Protocol
@@ -31,12 +32,12 @@ class ModelProtocol(Protocol):
     prompts: ClassVar[tuple[str, ...]]
     """Package-relative names of the prompt files. The manifest records their hashes."""
     tools: ClassVar[tuple[ToolSpec, ...]] = ()
-    """All tools of all stages; empty for a protocol whose answers are texts."""
+    """All tools of all stages. Empty for a protocol whose answers are texts."""
     shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]]
     """The types of ``rules`` and ``observation`` in a question that is sent as data."""
 
     def __init__(self, config: Any) -> None:
-        """Take a ``Config``."""
+        """Initialise the protocol with a ``Config``."""
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode. All randomness, such as alias maps and samples, comes from ``rng``."""
@@ -45,7 +46,7 @@ class ModelProtocol(Protocol):
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's dialogue, which ends in a decision.
 
-        The decision is a failed one if the model gave no usable answer.
+        The decision is failed if the model returned no usable answer.
         """
         ...
 
@@ -58,9 +59,9 @@ protocols: Registry[type[ModelProtocol]] = Registry("protocol")
 
 
 def question_schema(protocol: type[ModelProtocol]) -> dict[str, Any]:
-    """Return the JSON schema of a question that is sent as data to an agent.
+    """Return the JSON schema of a question that is sent to an agent as data.
 
-    Agents over a pipe, HTTP or Python get their questions in this form.
+    Agents over a pipe, HTTP or Python receive their questions in this form.
     """
     # Imported here because it loads the sandbox and all agents.
     from tradeassay_bench.agents.foreign.conversation import Request
@@ -89,7 +90,7 @@ def schema_of(kind: type) -> str:
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
-    """Return a part of a schema with its references replaced, and without titles and descriptions."""
+    """Return a part of a schema with references replaced, and without titles and descriptions."""
     if isinstance(node, list):
         return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):

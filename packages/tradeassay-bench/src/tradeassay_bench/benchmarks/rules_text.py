@@ -1,6 +1,6 @@
-"""The rules of a benchmark in plain language.
+"""Describe the rules of a benchmark in plain language.
 
-The text is generated from the configuration, so the two cannot disagree.
+The text is generated from the configuration, so the two cannot differ.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ _COUNTS = (
 def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
     """Return the rules of a benchmark as text.
 
-    ``venue_sha256`` is the hash of the venue that a run has recorded. If the installed venue has
-    other rules, the text says so and leaves them out.
+    ``venue_sha256`` is the hash of the venue that a run has recorded. If the rules of the installed
+    venue differ, the text says so and omits them.
     """
     market = benchmark.market
     installed = venues.get(market.venue)
@@ -45,7 +45,7 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
     currency = venue.currency
     about_venue = (f"The venue: {venue.title} ({venue.id})", _venue(venue))
     if not is_unchanged:
-        # The currency tells verify that a page was made with a substitute for a missing venue.
+        # The currency tells verify that a page was written with a substitute for a missing venue.
         currency = f"{currency} (the venue's currency here)"
         changed = f"Its rules have changed since this was played ({str(venue_sha256)[:12]} then"
         lines = (

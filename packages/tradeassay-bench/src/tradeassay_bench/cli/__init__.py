@@ -1,1 +1,1 @@
-"""Commands about agents, runs and data."""
+"""Define the commands for agents, runs and data."""

@@ -1,4 +1,4 @@
-"""The table of commands for benchmarks, runs and agents."""
+"""List the commands for benchmarks, runs and agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS: CommandTable = {
         "demo": CommandEntry(
             "tradeassay_bench.cli.demo",
             "demo",
-            "Judge accounts of known nature and a recorded model; no key.",
+            "Judge accounts of known nature and a recorded model. Needs no key.",
         ),
         "new": CommandEntry(
             "tradeassay_bench.cli.new",
@@ -29,12 +29,12 @@ COMMANDS: CommandTable = {
         "run": CommandEntry(
             "tradeassay_bench.cli.runs",
             "run",
-            "Run agents over benchmarks and score them, or plan it.",
+            "Run agents on benchmarks and score them, or estimate the run.",
         ),
         "resume": CommandEntry(
             "tradeassay_bench.cli.runs",
             "resume",
-            "Continue a stopped run; the result has the same bytes.",
+            "Continue a stopped run. The result has the same bytes.",
         ),
         "mcp": CommandEntry(
             "tradeassay_bench.cli.mcp", "mcp", "Let clients of the Model Context Protocol trade."
@@ -42,7 +42,7 @@ COMMANDS: CommandTable = {
         "reproduce": CommandEntry(
             "tradeassay_bench.cli.reproduce",
             "reproduce",
-            "Play a paper's settings and show its tables next to ours.",
+            "Run a paper's settings and show its tables next to ours.",
         ),
         "recordings": CommandEntry(
             "tradeassay_bench.cli.recordings",

@@ -1,4 +1,4 @@
-"""Plays the settings of a paper: the runs of a trading paper, or of a paper about programs."""
+"""Run the settings of a paper about trading or about programs."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ PRUNED_GRID: dict[str, tuple[str, ...]] = {
     "mask": ("bright", "blinded"),
     "mode": ("memory-only", "fixed-candidate", "open-research"),
 }
-"""The most informative settings of the paper: the two extreme masks in all three modes."""
+"""The paper's most informative settings: the two extreme masks in all three modes."""
 _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
 def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play every run of a paper.
-
-    Return their record, and whether an episode failed.
+    """Run all runs of a paper, and return their record and whether an episode failed.
 
     One spending cap covers all runs, including the spending of an earlier call of the same command.
     """
     if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
         hint = f"-m scripted/{_GOLD[wanted.paper]}, or --recordings recorded/MODEL"
-        raise UserError(f"{wanted.paper} is about programs that models write: name one", hint=hint)
+        raise UserError(
+            f"{wanted.paper} is about programs written by models: name a model", hint=hint
+        )
     planned = list(_programs(wanted) if wanted.paper in _GOLD else _trading(wanted))
     paying = [
         RunFolder(wanted.folder / name).models
@@ -74,7 +74,8 @@ def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
             # Without recordings only scripted models can be replayed.
             for model in (name for name in wanted.models if not name.startswith("scripted/")):
                 raise UserError(
-                    f"--replay asks nobody, and {model} has no recording here", hint="leave it out"
+                    f"--replay needs recorded answers, and {model} has no recording",
+                    hint="leave it out",
                 )
             how = msgspec.structs.replace(asking, replay=False)
         done = runs.run(
@@ -84,19 +85,17 @@ def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
         made.append(runs.load_run(done.folder))
     reasons = chain.from_iterable(one.failed.values() for one in made)
     if any(reason.startswith("over_budget") for reason in reasons):
-        hint = "tradeassay resume RUN --retry-failed --max-usd DOLLARS continues one of these runs"
-        say(f"the cap on dollars is reached: episodes are not played to their end ({hint})")
+        hint = "continue a run with: tradeassay resume RUN --retry-failed --max-usd DOLLARS"
+        say(f"the spending cap is reached: some episodes are incomplete ({hint})")
     probe, failed = None, any(one.failed for one in made)
     if wanted.paper == "ktdfin" and wanted.grid:
-        say("asking the attackers of the mask")
+        say("querying the attackers of the mask")
         answers = wanted.folder / "probe"
         how = msgspec.structs.replace(_with_spent(asking, paying, answers), recordings=answers)
         try:
             probe = _probe(wanted, cast("runs.Run", made[0]), how)
         except CapReached as reached:
-            say(
-                f"{reached.message}; the mask is attacked by programs alone (give a larger --max-usd)"
-            )
+            say(f"{reached.message}; only programs attack the mask (set a larger --max-usd)")
             probe, failed = _probe(replace(wanted, models=()), cast("runs.Run", made[0]), how), True
     names = tuple(one.folder.name for one in made)
     record = PaperRecord(runs=names, attribution=bool(wanted.options["attribution"]), probe=probe)
@@ -118,17 +117,17 @@ def _probe(wanted: PaperPlay, played: runs.Run, asking: Asking) -> ProbeReport:
 
 
 def _with_spent(asking: Asking, paying: Sequence[Path], own: Path) -> Asking:
-    """Return the options for one part of a paper. The spending of all other parts counts too."""
+    """Return the model options for one part of a paper, with the spending of all other parts."""
     others = [folder for folder in paying if folder != own]
     spent = math.fsum(RecordingStore(folder).spent_usd() for folder in others)
     return msgspec.structs.replace(asking, spent_usd=spent)
 
 
-# Runs that trade
+# Trading runs
 
 
 def _trading(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
-    """Yield the runs of a trading paper: name, spec, and the recording that answers."""
+    """Yield the runs of a trading paper: name, spec, and the recording with the answers."""
     like: Any = None
     for name, opened in wanted.recordings:
         spec: Any = recorded_spec(opened.folder)
@@ -168,12 +167,12 @@ def _trading(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
 
 
 def _as_printed(wanted: PaperPlay) -> tuple[str, dict[str, Any]]:
-    """Return the benchmark that follows a paper, and the settings of its main table or grid."""
+    """Return the benchmark with a paper's rules, and the settings of its main table or grid."""
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
     fields: dict[str, Any] = {"dataset": dataset}
     if wanted.paper == "ktdfin":
         main = "ktdfin-paper-v1"
-        # Without data a synthetic stand-in of the paper's size: 300 members, 548 sessions.
+        # Without data, use a synthetic world of the paper's size: 300 members, 548 sessions.
         fields["dataset"] = dataset or "synthetic/csi300:7"
         fields["windows"] = [f"W{n}" for n in range(1, 11)] if wanted.grid else ["long"]
         fields["protocol"] = PRUNED_GRID if wanted.grid else _HEADLINE
@@ -187,13 +186,13 @@ def _as_printed(wanted: PaperPlay) -> tuple[str, dict[str, Any]]:
         return main, fields
     snapshot, benchmark = load_dataset(dataset), benchmarks.get(main)
     if wanted.paper == "stockbench":
-        # Play the paper's number of names. If the data does not cover the paper's days, play its
+        # Use the paper's number of names. If the data does not cover the paper's days, use its
         # number of sessions.
         market, days = benchmark.market, [str(day) for day in snapshot.sessions]
         if len(_symbols(snapshot)) >= NAMES:
             fields["universe"] = f"{market.universe}:{NAMES}"
         if not any(str(market.first) <= day <= str(market.last) for day in days):
-            say(f"the data does not cover the paper's days: its last {LENGTH} sessions are played")
+            say(f"the data does not cover the paper's days: using its last {LENGTH} sessions")
             fields |= {"first": days[-LENGTH:][0], "last": days[-1]}
     for need in data_needs(benchmark, snapshot):
         if need.status != "there":
@@ -208,7 +207,7 @@ def _symbols(snapshot: Snapshot) -> Sequence[str]:
 def _stockbench_grid(
     wanted: PaperPlay, main: str, fields: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return the other studies of StockBench. Each varies one setting in a run of its own."""
+    """Return StockBench's other studies, each a run that varies one setting."""
     benchmark = benchmarks.get(main)
     named = fields.get("dataset") or benchmark.dataset
     first = named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
@@ -218,7 +217,7 @@ def _stockbench_grid(
     sizes = [size for size in SIZES if size != NAMES and size <= most]
     made = {f"size-{size}": {**fields, "universe": f"{of}:{size}"} for size in sizes}
     if len(sizes) < len(SIZES) - 1:
-        say(f"the data has {most} names: larger universes are left out")
+        say(f"the data has {most} names: skipping larger universes")
     known = {window.code for window in windows(snapshot, benchmark.convention)}
     found = []
     for paper, usual in (("down-2025", "down"), ("up-2025", "up")):
@@ -226,7 +225,7 @@ def _stockbench_grid(
         if code != paper and snapshot.facts.kind != "synthetic":
             say(
                 f"the data does not cover {paper}; "
-                + (f"{code} is played instead" if code else "left out")
+                + (f"using {code} instead" if code else "left out")
             )
         found += [code] if code else []
     if found:
@@ -244,7 +243,7 @@ def _stockbench_grid(
 
 
 def _dataset(paper: str, data: str) -> str:
-    """Return a data set of the store. A folder is imported first, in the layout that it has."""
+    """Return the name of a stored data set. A folder is imported first, in its detected layout."""
     path = Path(data).expanduser()
     # The name or the folder of a stored data set.
     if not path.exists() or (path / "manifest.json").is_file():
@@ -254,7 +253,7 @@ def _dataset(paper: str, data: str) -> str:
     layout = guess_layout(path)
     name = f"{paper}-{path.resolve().name}".lower().replace("_", "-").replace(" ", "-")
     if any(info.name == name and info.problem is None for info in list_datasets()):
-        say(f"data set '{name}' is in the store already; remove it there to import again")
+        say(f"data set '{name}' is already stored; remove it from the store to import it again")
         return name
     config = FilesConfig(path=str(path), name=name)
     try:
@@ -264,9 +263,11 @@ def _dataset(paper: str, data: str) -> str:
             with unpacked(layout, path, config) as made:
                 result = import_files(made, allow_faults=True)
     except (UserError, DataError) as error:
-        # The importer's own advice names options of another command.
+        # The importer's hint names options of another command.
         command = f"tradeassay data import {path} --name NAME"
-        hint = f"{command} has options for it (--columns, --layout, --drop); then --data NAME"
+        hint = (
+            f"import it with: {command} (options --columns, --layout, --drop); then use --data NAME"
+        )
         raise UserError(f"{path} cannot be imported: {error.message}", hint=hint) from error
     say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
     say(str(result.report))
@@ -274,7 +275,7 @@ def _dataset(paper: str, data: str) -> str:
 
 
 def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
-    """Return the factor models that were trained on this data and have not seen the windows."""
+    """Return the factor models trained on this data and only on sessions before the windows."""
     snapshot = load_dataset(dataset)
     trained = [one for one in fitting.list_trained() if not one.recipe.shuffled]
     of_it = [one for one in trained if one.recipe.data_sha256 == snapshot.sha256]
@@ -282,7 +283,7 @@ def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
     fit = [one for one in of_it if one.seen_until < first]
     if len(fit) < len(of_it):
         say(
-            f"{len(of_it) - len(fit)} trained factor models have seen sessions from {first} on and are left out"
+            f"skipping {len(of_it) - len(fit)} factor models trained on sessions of {first} or later"
         )
     if not fit:
         say(
@@ -306,7 +307,7 @@ def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
 
 
 def _programs(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
-    """Yield the runs of a paper about programs: name, spec, and the recording that answers."""
+    """Yield the runs of a paper about programs: name, spec, and the recording with the answers."""
     # One spec for each set of recorded settings, with the tasks of its first recording.
     specs: dict[tuple[str, ...], Any] = {}
     kind = find_protocol(wanted.paper)

@@ -1,4 +1,4 @@
-"""Options of commands about runs: the folder of runs, access to models, and the run itself."""
+"""Define options of commands about runs: the folder of runs, model access, and the run itself."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ out = advanced("--runs=FOLDER out", "Folder of the runs.", type=FOLDER, default=
 def one_each(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse several models in one option, separated by commas."""
+    """Raise UserError for several models in one option, separated by commas."""
     for value in values:
         if "," in value and all("/" in part for part in value.split(",")):
-            raise UserError(f"'{value}' names several models", hint="give each its own -m")
+            raise UserError(f"'{value}' names several models", hint="use one -m per model")
     return values
 
 
@@ -56,7 +56,7 @@ def holds_an_arena(path: Path) -> bool:
 
 
 def find_run(name: str, out: Path) -> Path:
-    """Return a run's folder. Raises :class:`UserError` with near names if there is none."""
+    """Return a run's folder. Raises :class:`UserError` with similar names if there is none."""
     for folder in (Path(name), out / name):
         if (folder / "manifest.json").is_file():
             return folder
@@ -64,7 +64,7 @@ def find_run(name: str, out: Path) -> Path:
     if Path(name).is_file():
         problem = f"{name} is a file, not a recorded run"
         raise UserError(
-            problem, hint=f"name a run or its folder; a table is judged by tradeassay assay {name}"
+            problem, hint=f"name a run or its folder; to judge a table: tradeassay assay {name}"
         )
     if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
         raise UserError(f"no file {name}", hint="check the path")
@@ -81,8 +81,8 @@ def find_run(name: str, out: Path) -> Path:
 
 
 def asking(command: F, *, several: bool = False) -> F:
-    """Add the options for access to models. ``several`` allows recordings of several models."""
-    text = "Reuse recorded answers of another run, of a recording's file, or of recorded/MODEL"
+    """Add the options for model access. ``several`` allows recordings of several models."""
+    text = "Reuse recorded answers from another run, a recording's file, or recorded/MODEL"
     text += "; repeat for several models." if several else "."
     return add_options(
         (
@@ -90,9 +90,7 @@ def asking(command: F, *, several: bool = False) -> F:
             option("--max-usd=DOLLARS", "Spending cap of the whole run.", type=NUMBER),
             flag("--replay", "Use recorded answers only: no network, no key, the same bytes."),
             advanced("--base-url=URL", "Another server with the provider's API."),
-            advanced(
-                "--concurrency", "Episodes in conversation at the same time.", type=COUNT, default=8
-            ),
+            advanced("--concurrency", "Number of concurrent conversations.", type=COUNT, default=8),
             advanced(
                 "--prices=FILE.toml", "Model prices that override the packaged ones.", type=FILE
             ),
@@ -103,10 +101,11 @@ def asking(command: F, *, several: bool = False) -> F:
 def take_asking(
     options: dict[str, Any], out: Path | None = None, benchmark: str | None = None
 ) -> Asking:
-    """Remove the options for access to models from ``options`` and return them.
+    """Remove the options for model access from ``options`` and return them.
 
-    ``out`` is the folder of runs, in which a run is found by its name. ``benchmark`` selects one of
-    a model's recordings, unless it is a spec file. Raises :class:`UserError` for invalid options.
+    ``out`` is the folder of runs, which contains a run named in the options. ``benchmark`` selects
+    one of a model's recordings, unless it is a spec file. Raises :class:`UserError` for invalid
+    options.
     """
     from tradeassay_bench.runs import Asking
 
@@ -133,7 +132,7 @@ spec = add_options(
         models("A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several."),
         several(
             "--mask=LEVEL[,LEVEL] masks",
-            "How much is hidden from models: bright, stock-blind, date-blind, blinded.",
+            "Information hidden from models: bright, stock-blind, date-blind, blinded.",
         ),
         several(
             "--mode=MODE[,MODE] modes",
@@ -152,14 +151,14 @@ spec = add_options(
         option("--dataset=NAME", "Trade a data set other than the benchmark's own."),
         option("--first=DAY", "First session to trade, YYYY-MM-DD."),
         option("--last=DAY", "Last session to trade, YYYY-MM-DD."),
-        advanced("--index=NAME", "The index to compare with, or none. Default: the data's own."),
+        advanced("--index=NAME", "Index to compare with, or none. Default: the data's own."),
         advanced(
             "--universe=NAME[:N]",
             "The universe: an index's members, all, or the N most traded, e.g. hs300:50.",
         ),
         advanced(
             "--secret=HEX",
-            "Secret from which aliases are drawn; an earlier run's repeats it. Default: random.",
+            "Secret from which aliases are drawn; reuse one to repeat a run. Default: random.",
         ),
         option(
             "--name=NAME",
@@ -196,7 +195,7 @@ def parse_settings(
 
 
 def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the parts of one or several texts with commas."""
+    """Return the comma-separated parts of one or several texts."""
     if texts is None:
         return ()
     parts: list[str] = []
@@ -208,19 +207,19 @@ def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
 def after_cutoff(code: str, models: Sequence[str]) -> str:
     """Return a window's code.
 
-    ``after-cutoff`` becomes the latest knowledge cutoff of the models. Raises :class:`UserError` if
-    no model is named or a cutoff is unknown.
+    ``after-cutoff`` is replaced by the latest knowledge cutoff of the models. Raises
+    :class:`UserError` if no model is named or a cutoff is unknown.
     """
     if code != "after-cutoff":
         return code
     from tradeassay_bench.llm.tables import cutoff_line, load_cutoffs, own_file
 
     if not models:
-        raise UserError("after-cutoff needs a model, whose cutoff is used", hint="name one with -m")
+        raise UserError("after-cutoff needs a model with a known cutoff", hint="name one with -m")
     table, last_days = load_cutoffs(), []
     for model in models:
         if (cutoff := table.of(model)) is None:
-            hint = f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(model)}"
+            hint = f"use --window after-YYYY-MM-DD, or add to {own_file()}: {cutoff_line(model)}"
             raise UserError(f"the knowledge cutoff of {model} is unknown", hint=hint)
         last_days.append(cutoff.last_day)
     return f"after-{max(last_days).isoformat()}"
@@ -238,7 +237,7 @@ def program_spec(what: Sequence[str]) -> CodeSpec | None:
 def build_spec(
     what: tuple[str, ...], agents: tuple[str, ...], name: str | None, **options: Any
 ) -> RunSpec:
-    """Return the spec in a file, or one made from benchmark ids and options.
+    """Return the spec from a file, or a spec built from benchmark ids and options.
 
     Raises :class:`UserError` for options next to a spec file, and for an invalid description.
     """
@@ -247,8 +246,8 @@ def build_spec(
 
     if len(what) == 1 and is_spec_file(what[0]):
         if agents or options.pop("seeds") != 1 or any(options.values()):
-            hint = "drop the other options, or put them into the file"
-            raise UserError(f"{what[0]} already says what to run", hint=hint)
+            hint = "drop the other options, or add them to the file"
+            raise UserError(f"{what[0]} is a spec, which already describes the run", hint=hint)
         return load_spec(Path(what[0]), name=name)
     settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
     windows = [after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))]

@@ -1,4 +1,4 @@
-"""The output of commands about runs: verification, finished runs, their page, and broken packages."""
+"""Print the output of commands about runs: verification, finished runs, and broken packages."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs.verify.seal import Sealed
 
 _MOST_SHOWN = 20
-"""Most contradictions printed on a terminal."""
+"""Maximum number of contradictions printed on a terminal."""
 _MOST_NOTES = 8
-"""Most notes printed on a terminal."""
+"""Maximum number of notes printed on a terminal."""
 
 
 def show_verification(report: VerifyReport | None, sealed: Sealed | None = None) -> None:
-    """Print the outcome of every claim of a run.
+    """Print the result of every claim of a run.
 
     Contradictions and the table go to stdout, prose to stderr.
     """
     if report is not None:
         click.echo(report.summary())
     if sealed is not None:
-        click.echo(f"seal: {sealed.root} holds, {sealed.files} files")
+        click.echo(f"seal: {sealed.root} is valid, {sealed.files} files")
     if report is None:
-        say("the seal of a plan: nothing has been played that could be checked")
+        say("this is the sealed plan of a run: there are no results to check yet")
         return
 
     for violation in report.violations[:_MOST_SHOWN]:
         click.echo(str(violation))
     if len(report.violations) > _MOST_SHOWN:
-        click.echo(f"... and {len(report.violations) - _MOST_SHOWN} more (--json names all)")
+        click.echo(f"... and {len(report.violations) - _MOST_SHOWN} more (--json lists all)")
     open_claims = [claim for claim in report.claims if claim.outcome != "re-derived"]
     partly = {claim.claim for claim in open_claims}
     names = dict.fromkeys(claim.claim for claim in report.claims if claim.outcome == "re-derived")
@@ -57,13 +57,13 @@ def show_verification(report: VerifyReport | None, sealed: Sealed | None = None)
     for note in report.notes[:_MOST_NOTES]:
         say(f"note: {note}")
     if len(report.notes) > _MOST_NOTES:
-        say(f"note: ... and {len(report.notes) - _MOST_NOTES} more (--json has all)")
+        say(f"note: ... and {len(report.notes) - _MOST_NOTES} more (--json lists all)")
 
 
 def own_fault(command: Callable[..., int]) -> Callable[..., int]:
-    """Make a bug in a checking command end it with one line and exit status 4.
+    """Wrap a checking command so that an internal error prints one line and exits with status 4.
 
-    A traceback would exit with 1, which scripts read as "contradicted".
+    A traceback would exit with 1, which scripts interpret as "contradicted".
     """
     from functools import wraps
 
@@ -82,8 +82,8 @@ def own_fault(command: Callable[..., int]) -> Callable[..., int]:
             place = f"{Path(frame.filename).name}:{frame.lineno}"
             message = str(error).partition("\n")[0][:200]
             say(
-                f"error: a fault of tradeassay's own, {type(error).__name__} at {place}: {message} "
-                "(nothing is said about the run; please report it)"
+                f"error: internal error in tradeassay, {type(error).__name__} at {place}: {message} "
+                "(the run itself was not judged; please report this error)"
             )
             return 4
 
@@ -96,7 +96,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
     from tradeassay_bench.runs import Run
     from tradeassay_bench.runs.summary import summary_of
 
-    # The terminal and the page show the figures of the same summary.
+    # The terminal and the page show numbers from the same summary.
     summary = None
     try:
         if isinstance(run, Run):
@@ -107,7 +107,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
             print_leaderboard(summary or run)
         say(f"report: {write_html(run, summary=summary)}")
     except KeyboardInterrupt:
-        hint = f"stopped; the run is complete, see it with: tradeassay report {shlex.quote(str(run.folder))}"
+        hint = f"stopped; the run is complete, show it with: tradeassay report {shlex.quote(str(run.folder))}"
         say(hint)
         raise KeyboardInterrupt(hint) from None
     say(f"check:  tradeassay verify {shlex.quote(str(run.folder))}")
@@ -121,7 +121,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
         if summary is not None:
             _say_causes(summary)
         own = (
-            "; after a change of your file, run it anew"
+            "; if you changed your file, start a new run"
             if isinstance(run, Run) and run.manifest.files
             else ""
         )
@@ -130,7 +130,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
 
 
 def _say_causes(summary: RunSummary) -> None:
-    """Print the causes of failed episodes, for the first three agents that have some."""
+    """Print the causes of failed episodes, for the first three agents with known causes."""
     agents = []
     for setting in summary.settings:
         agents += [agent for agent in setting.agents if agent.failed_episodes and agent.causes]
@@ -139,11 +139,11 @@ def _say_causes(summary: RunSummary) -> None:
         for cause in agent.causes:
             answer = ""
             if cause.answer:
-                answer = f"; it said: {' '.join(cause.answer.split())[:120]}"
+                answer = f"; answer: {' '.join(cause.answer.split())[:120]}"
             say(f"  {cause.where}: {cause.kind.replace('_', ' ')}: {cause.detail[:160]}{answer}")
 
 
 def say_broken(registry: Registry[Any]) -> None:
-    """Print which entries of installed packages could not be loaded, and why."""
+    """Print the entries of installed packages that could not be loaded, with the reasons."""
     for name, why in registry.broken().items():
-        say(f"left out: {registry.kind} '{name}' of an installed package: {why}")
+        say(f"skipped: {registry.kind} '{name}' of an installed package: {why}")

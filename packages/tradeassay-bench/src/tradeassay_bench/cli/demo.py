@@ -1,6 +1,6 @@
-"""The command ``demo``: one page about known accounts, a recorded model and a famous index.
+"""Define the command ``demo``: a page about known accounts, a recorded model and a famous index.
 
-It needs no key.
+The command needs no key.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TITLE = "Is it skill?"
 def demo(out: Path, workers: int | None, as_json: bool) -> None:
     """Judge six accounts of known nature, a recorded model and a famous index, and write a page.
 
-    The six accounts trade one synthetic market, the first of ``assay self-test``. Their true nature
-    is shown next to the verdict. The model's answers are recorded (Qwen2.5-Coder-1.5B) if the
-    recordings are installed. Otherwise a program answers like a language model. The index is the
-    Nasdaq, compared with the S&P 500. No model is asked.
+    The six accounts trade one synthetic market, the first of ``assay self-test``. The page shows
+    their true nature next to the verdict. If the recordings are installed, the model is
+    Qwen2.5-Coder-1.5B with its recorded answers. Otherwise a script answers in place of a model.
+    The index is the Nasdaq, compared with the S&P 500. No model is queried.
     """
     import msgspec
     import pandas as pd
@@ -51,7 +51,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     played = model_run(out, workers)
     labels = tuple(sorted({episode.label for episode in played.episodes if episode.by_model}))
     model = assay(played, config, agents=labels)
-    # Show the model's account in which it saw names and dates.
+    # Show the account in which the model saw names and dates.
     bright = next((agent for agent in model.agents if agent.mask == "bright"), model.agents[0])
     returns = pd.Series(
         read_benchmark("nasdaq", [BENCHMARKS["nasdaq"].last]).returns, name="return"
@@ -59,8 +59,10 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     famous = assay(
         OwnAccount(returns=returns, benchmark="sp500", title="The Nasdaq (1999 to 2018)"), config
     )
-    titles = {bright.setting: "A language model, its recorded answers played again (KTD-Fin)"}
-    titles |= {agent.setting: "A famous index, against the S&P 500" for agent in famous.agents}
+    titles = {bright.setting: "A language model, replayed from its recorded answers (KTD-Fin)"}
+    titles |= {
+        agent.setting: "A famous index, compared with the S&P 500" for agent in famous.agents
+    }
     judged = msgspec.structs.replace(
         planted,
         title=_TITLE,
@@ -76,11 +78,11 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     for agent in judged.agents[len(planted.agents) :]:
         click.echo(f"\n{judged.titles[agent.setting]}:\n  {agent.verdict.sentence}")
     say(f"\nopen this page: {page.resolve()}")
-    say("your own result: tradeassay assay YOUR.csv    more: tradeassay start")
+    say("for your own result: tradeassay assay YOUR.csv    more: tradeassay start")
 
 
 def show_key(planted: Assay) -> None:
-    """Print one line per account: its true nature, its verdict, and whether the verdict is right."""
+    """Print one line per account: its true nature, its verdict, and whether that is right."""
     from tradeassay.core.screen import StackedTable, stdout
     from tradeassay.report.numbers import difference
 
@@ -103,7 +105,7 @@ def show_key(planted: Assay) -> None:
 def model_run(out: Path, workers: int | None) -> Run:
     """Replay a real model's recorded answers, with names shown and hidden.
 
-    A scripted model plays if no recording is installed.
+    Uses a scripted model if no recording is installed.
     """
     import msgspec
 
@@ -120,7 +122,7 @@ def model_run(out: Path, workers: int | None) -> Run:
         spec = msgspec.structs.replace(recorded, name="demo-model", protocol=settings)
         asking = Asking(replay=True, recordings=opened.folder)
     except TradeassayError as error:
-        say(f"a scripted model plays: {error}")
+        say(f"using a scripted model: {error}")
         spec = make_spec(
             _TALKING, agents=[], models=["scripted/sensible"], windows="W4", name="demo-scripted"
         )

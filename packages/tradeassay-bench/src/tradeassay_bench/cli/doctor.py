@@ -1,4 +1,4 @@
-"""``tradeassay doctor``: check this machine."""
+"""Define the command ``doctor``, which checks this machine."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from tradeassay_bench.core.executors.task import cores
 
 _NEEDED = ("click", "exchange-calendars", "jinja2", "msgspec", "numpy", "pyarrow", "rich")
 PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
-"""Names of packages that differ from the name of their module."""
+"""Names of packages whose module has a different name."""
 _PROVIDERS = {
     "ANTHROPIC": "https://api.anthropic.com",
     "GOOGLE": "https://generativelanguage.googleapis.com",
     "OPENAI": "https://api.openai.com",
 }
-"""Addresses of providers, by the prefix of the variable that holds the key. A variable such as
-OPENAI_BASE_URL overrides the address."""
+"""Providers' addresses by the prefix of the key's variable. A variable such as OPENAI_BASE_URL
+overrides the address.
+"""
 _NETWORK_S = 5.0
-"""Time limit for the answer of a server, in seconds."""
+"""Time limit for a server's response, in seconds."""
 
 
 def examine(*, network: bool = False) -> tuple[MachineFinding, ...]:
-    """Run every check. With ``network`` also test whether the servers of models can be reached."""
+    """Return the findings of every check. With ``network`` also check the servers of models."""
     checks: dict[str, DoctorCheck] = {
         "python": _python,
         "packages": _packages,
@@ -52,9 +53,9 @@ def examine(*, network: bool = False) -> tuple[MachineFinding, ...]:
     for name, check in checks.items():
         try:
             findings += check()
-        except Exception as error:  # a check that fails is a finding too
+        except Exception as error:  # a check that raises is reported as a finding
             findings.append(
-                MachineFinding(name, "broken", f"could not be examined: {fault_of(error)}")
+                MachineFinding(name, "broken", f"could not be checked: {fault_of(error)}")
             )
     return tuple(findings)
 
@@ -112,8 +113,8 @@ def _extras() -> Iterator[MachineFinding]:
         try:
             version = metadata.version(package)
         except metadata.PackageNotFoundError:
-            # A leftover folder, or a package that is only on PYTHONPATH: it may work.
-            version = "of an unknown version: it is on the path but not installed"
+            # A leftover folder, or a package that is only on PYTHONPATH. It may work.
+            version = "unknown version: on the path but not installed"
         yield MachineFinding(f"[{extra}]", "ok", f"{purpose}: {package} {version}")
 
 
@@ -127,11 +128,11 @@ def _plugins() -> Iterator[MachineFinding]:
     for registry in (agents, benchmarks, doctor_checks, sources, venues):
         for name, problem in registry.broken().items():
             part = f"{registry.kind.replace('_', ' ')} {name}"
-            yield MachineFinding(part, "broken", f"of an installed package: {problem}")
+            yield MachineFinding(part, "broken", f"from an installed package: {problem}")
 
 
 def _key_names() -> list[str]:
-    """Return the names of variables that may hold the key of a model's provider."""
+    """Return the names of variables that may contain the key of a model's provider."""
     if find_spec("dotenv") is not None:
         from tradeassay_bench.llm.open import read_env_file
 
@@ -151,11 +152,11 @@ def _keys() -> Iterator[MachineFinding]:
         if os.environ.get(name):
             yield MachineFinding(name, "ok", "is set")
         else:
-            yield MachineFinding(name, "absent", "is not set: in the environment or a .env file")
+            yield MachineFinding(name, "absent", "is not set in the environment or a .env file")
 
 
 def _network() -> Iterable[MachineFinding]:
-    """Yield whether the servers of providers with a key answer. No model is asked."""
+    """Yield whether the servers of providers with a key respond. No model is queried."""
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
@@ -169,15 +170,15 @@ def _network() -> Iterable[MachineFinding]:
             with urlopen(address, timeout=_NETWORK_S):
                 pass
         except HTTPError:
-            pass  # a server that refuses was reached
+            pass  # a server that refuses the request was reached
         except (OSError, ValueError) as error:
-            yield MachineFinding(part, "broken", f"{address} does not answer: {error}")
+            yield MachineFinding(part, "broken", f"{address} does not respond: {error}")
             continue
         yield MachineFinding(part, "ok", f"{address} answers")
 
 
 @click.command()
-@opt.flag("--network", "Also check whether the servers of models answer. No model is asked.")
+@opt.flag("--network", "Also check whether the servers of models respond. No model is queried.")
 @json_option
 def doctor(network: bool, as_json: bool) -> int:
     """Check this machine: Python, packages, store, optional parts, keys.
@@ -199,7 +200,7 @@ def doctor(network: bool, as_json: bool) -> int:
         finding.part != "sandbox" or finding.state != "absent" for finding in findings
     )
     if has_sandbox:
-        say("everything needed is here")
+        say("all required parts are present")
     else:
-        say("everything needed is here, but programs cannot be run: see sandbox")
+        say("all required parts are present, but programs cannot be run: see sandbox")
     return 0

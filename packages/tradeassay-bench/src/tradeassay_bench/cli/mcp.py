@@ -1,4 +1,4 @@
-"""The command ``mcp``: serve an episode or an arena to clients of the Model Context Protocol."""
+"""Define the command ``mcp``, which serves an episode or an arena to MCP clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tradeassay_bench.cli import _run_options as run_opt
 @opt.option("--sessions", "Stop after this many sessions.", type=opt.COUNT)
 @opt.option(
     "--run folder",
-    "Record a run in this folder; the same command continues it after the last answer.",
+    "Record a run in this folder; repeat the command to continue it.",
     type=click.Path(path_type=Path),
 )
 @opt.option("--host", "For an arena: the address to listen on.", default="127.0.0.1")

@@ -1,4 +1,4 @@
-"""The commands of ``tradeassay memory``: what models remember, and what a mask hides."""
+"""Define the commands of ``tradeassay memory``: what models remember, and what a mask hides."""
 
 from __future__ import annotations
 
@@ -23,56 +23,56 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def memory() -> None:
-    """What models remember, and what a mask hides from them."""
+    """Test what models remember, and what a mask hides from them."""
 
 
 _recordings = opt.option(
     "--recordings=FOLDER",
-    "Record answers in this folder, so that no question is asked twice.",
+    "Record answers in this folder, so that no question is repeated.",
     type=opt.FOLDER,
 )
 _replay = opt.flag("--replay", "Use recorded answers only: no network, no key.")
 _max_usd = opt.option("--max-usd=DOLLARS", "Spending cap of all models.", type=opt.NUMBER)
 _concurrency = opt.option(
-    "--concurrency", "Questions asked at the same time.", type=opt.COUNT, default=16
+    "--concurrency", "Number of concurrent questions.", type=opt.COUNT, default=16
 )
 
 
 @memory.command(cls=opt.FoldedCommand)
 @opt.several("-m --model=PROVIDER/MODEL models", "The model. Default: the run's only model.")
-@opt.option("--dataset=NAME", "The data set to ask about.")
+@opt.option("--dataset=NAME", "Data set for the questions.")
 @opt.option("--run=RUN", "Ask about the names and days that the model traded in a run.")
 @opt.option("--questions", "Approximate number of questions.", type=opt.COUNT, default=500)
-@opt.advanced("--wordings", "Wordings of each question.", type=click.IntRange(1, 4), default=2)
-@opt.advanced("--samples", "Answers to each wording.", type=opt.COUNT, default=2)
+@opt.advanced(
+    "--wordings", "Number of wordings per question.", type=click.IntRange(1, 4), default=2
+)
+@opt.advanced("--samples", "Number of answers per wording.", type=opt.COUNT, default=2)
 @opt.advanced(
     "--horizon",
-    "For a run: the length of the price moves asked about.",
+    "For a run: length of the price moves in the questions, in sessions.",
     type=click.Choice(["day", "week", "month"]),
     default="week",
 )
 @opt.advanced(
     "--every=SESSIONS",
-    "For a run: sessions from the start of one move to the next. Default: the horizon.",
+    "For a run: sessions between the starts of two moves. Default: the horizon.",
     type=opt.COUNT,
 )
 @opt.advanced(
     "--logprobs",
-    "Number of facts for which log-probabilities are requested too, if the server has them.",
+    "Number of facts for which log-probabilities are also requested, if the server has them.",
     type=opt.NATURAL,
     default=40,
 )
 @opt.advanced("--first=DAY", "First day to ask about.")
 @opt.advanced("--last=DAY", "Last day to ask about.")
-@opt.option(
-    "--cutoff=DAY", "The day the model's knowledge ends.", type=click.DateTime(["%Y-%m-%d"])
-)
+@opt.option("--cutoff=DAY", "Last day of the model's knowledge.", type=click.DateTime(["%Y-%m-%d"]))
 @opt.advanced("--seed", "Seed of the questions.", type=opt.NATURAL, default=0)
-@opt.flag("--plan only_plan", "Only estimate the cost; no model is asked.")
+@opt.flag("--plan only_plan", "Only estimate the cost; queries no model.")
 @_max_usd
 @opt.option(
     "--recordings=FOLDER|recorded/MODEL",
-    "Record answers in this folder, so that no question is asked twice; or replay a recorded audit.",
+    "Record answers in this folder, so that no question is repeated; or replay a recorded audit.",
     type=opt.FOLDER,
 )
 @_replay
@@ -92,9 +92,9 @@ def recall(
 ) -> None:
     """Ask a model what it remembers, without showing it any price.
 
-    Questions give a name and a date and ask for closes, moves, the best and worst of five names,
-    index levels and years. They cover days before and after the model's cutoff, and real and
-    invented names. The score compares the answers with chance.
+    Each question contains a name and a date and asks for closes, moves, the best and worst of five
+    names, index levels or years. The questions cover days before and after the model's cutoff, and
+    real and invented names. The score compares the answers with chance.
     """
     from tradeassay_bench.examine.memory import RecallConfig, plan_recall, recall_audit
     from tradeassay_bench.report.recall_page import write_recall
@@ -106,7 +106,7 @@ def recall(
     asked["cutoff"] = None if asked["cutoff"] is None else asked["cutoff"].date()
     config = RecallConfig(**asked)
     if len(models) > 1:
-        raise UserError("one model is asked at a time", hint="give -m once")
+        raise UserError("only one model can be queried at a time", hint="give -m once")
     model = models[0] if models else _only_model(played)
     if only_plan:
         plan = plan_recall(model, dataset, run=played, config=config)
@@ -147,19 +147,19 @@ def recall(
 
 @memory.command()
 @click.argument("run")
-@opt.option("--agent=NAME", "The agent to ask again. Default: the run's only model.")
+@opt.option("--agent=NAME", "The agent to query again. Default: the run's only model.")
 @opt.option(
     "--share",
-    "Share of the decisions that is asked again under every change.",
+    "Share of the decisions that is repeated under every change.",
     type=opt.Fraction(0.0, 1.0, min_open=True),
     default=0.2,
 )
 @opt.option(
     "--arms=ARM[,ARM]",
-    "The changes; again changes nothing, as a control.",
+    "The changes; 'again' changes nothing, as a control.",
     default="again,prices,names,news,date",
 )
-@opt.option("--seed", "Seed of the decisions drawn.", type=opt.NATURAL, default=0)
+@opt.option("--seed", "Seed of the sample of decisions.", type=opt.NATURAL, default=0)
 @_max_usd
 @_recordings
 @_replay
@@ -176,10 +176,10 @@ def counterfactual(
     as_json: bool,
     **asking: Any,
 ) -> None:
-    """Ask for a run's decisions again after changing the past that the model is shown.
+    """Repeat a run's decisions after changing the past that the model sees.
 
-    Returns are mirrored, names exchanged, good news turned into bad news, the date made false. A
-    model that reads its inputs decides differently. A model that answers by name or date does not.
+    Returns are mirrored, names exchanged, good news replaced by bad news, the date changed. A model
+    that uses its inputs decides differently. A model that answers by name or date does not.
     """
     from tradeassay_bench.examine.memory import CounterfactualConfig, counterfactual_study
     from tradeassay_bench.report.recall_page import write_counterfactual
@@ -188,7 +188,7 @@ def counterfactual(
     played = Run.load(run_opt.find_run(run, out))
     names: Any = run_opt.split_list(arms)
     config = CounterfactualConfig(share=asking.pop("share"), seed=asking.pop("seed"), arms=names)
-    label = agent or _only_model(played, "no model decided in this run: name another run")
+    label = agent or _only_model(played, "this run has no decisions of a model: name another run")
     report = counterfactual_study(played, label, config=config, asking=Asking(**asking), say=say)
     if as_json:
         print_json(report)
@@ -237,18 +237,18 @@ def _only_model(run: Run | None, hint: str = "e.g. -m openai/gpt-5") -> str:
 )
 @opt.option(
     "--hardening=NAME[,NAME] hardenings",
-    "plain, rebased, scaled, scrubbed, or all; each includes the ones before it.",
+    "plain, rebased, scaled, scrubbed, or all; each includes the earlier ones.",
     default="plain",
 )
 @opt.option(
     "--attackers=NAME[,NAME]",
-    "Models that attack the mask; all programs always do.",
+    "Models that attack the mask, in addition to all programs.",
     default="levels,grid",
 )
 @opt.option("--probes", "Number of pairs of stock and day.", type=opt.COUNT, default=200)
 @opt.option(
     "--mode",
-    "The data that the model is shown.",
+    "Data that the model sees.",
     type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
     default="open-research",
 )
@@ -259,7 +259,7 @@ def _only_model(run: Run | None, hint: str = "e.g. -m openai/gpt-5") -> str:
 @_replay
 @opt.option(
     "--answers=FILE",
-    "Write every answer with the truth to this file, one JSON object per line.",
+    "Write every answer and the truth to this file, one JSON object per line.",
     type=opt.FILE,
 )
 @json_option
@@ -281,7 +281,7 @@ def probe(
     from tradeassay_bench.runs import Asking
 
     def progress(attacker: str, count: int, total: int) -> None:
-        if count == total or count % max(1, total // 20) == 0:  # about twenty times
+        if count == total or count % max(1, total // 20) == 0:  # about twenty lines of progress
             say(f"{attacker}: {count} of {total} answers")
 
     access = {name: asked.pop(name) for name in ("max_usd", "recordings", "replay")}
@@ -295,9 +295,9 @@ def probe(
     )
     asking = Asking(**access)
     if not (access["replay"] or access["recordings"]) and "/" in attackers:
-        say("answers are not kept: with --recordings FOLDER no question is asked twice")
+        say("answers are not stored: use --recordings FOLDER to avoid repeated questions")
     if answers is not None:
-        # A folder that cannot be created is an error before any model is paid.
+        # Fail before any model is paid if the folder cannot be created.
         answers.parent.mkdir(parents=True, exist_ok=True)
     report = probe_mask(
         suite,
@@ -355,7 +355,7 @@ def _show_probe(report: ProbeReport) -> None:
         else:
             reason = next((f": {answer.wrong[-1]}" for answer in answers if answer.wrong), "")
             total = counted(len(answers), "answer")
-            say(f"{attacker} named no stock and no day in {total}{reason}")
+            say(f"{attacker} identified no stock and no day in {total}{reason}")
     for note in report.notes:
         say(note)
 

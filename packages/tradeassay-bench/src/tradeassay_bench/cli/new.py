@@ -1,4 +1,4 @@
-"""The commands ``start`` and ``new``: first commands to try, and a starter folder with a test."""
+"""Define the commands ``start`` and ``new``: example commands, and a starter folder with a test."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _NAME = r"[a-z][a-z0-9_]{1,39}"
 )
 @json_option
 def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
-    """Make a folder for your own agent, benchmark, data source or code task.
+    """Create a folder for your own agent, benchmark, data source or code task.
 
-    It holds a small working example, a passing test, and a README with commands.
+    The folder contains a small working example, a passing test, and a README with commands.
     """
     from tradeassay.core.errors import UserError
 
     if not re.fullmatch(_NAME, name):
         similar = re.sub(r"\W+", "_", name.lower())
         example = f"; for example {similar}" if re.fullmatch(_NAME, similar) else ""
-        hint = f"2 to 40 small letters, digits and underscores, a letter first{example}"
+        hint = f"use 2 to 40 lower-case letters, digits and underscores, starting with a letter{example}"
         raise UserError(f"'{name}' is not a valid name", hint=hint)
     if kind != "task" and (iskeyword(name) or find_spec(name) is not None):
-        # The folder's test imports the file by this name.
+        # The test in the folder imports the file by this name.
         raise UserError(
             f"'{name}' is a keyword or a module of Python",
             hint=f"choose another name, e.g. my_{name}",
@@ -73,7 +73,7 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
 
 _WAYS = (
     (
-        "Is a result skill? Give your daily returns and your market's prices, a file each.",
+        "Is a result skill? Give your daily returns and your market's prices, one file each.",
         (
             "tradeassay assay YOUR.csv --benchmark MARKET.csv",
             "tradeassay power --ratio 1 --sessions 252",
@@ -111,7 +111,7 @@ def start(as_json: bool) -> None:
     if as_json:
         print_json([{"way": way, "commands": lines} for way, lines in _WAYS])
         return
-    click.echo("tradeassay says what a trading result is made of. Four ways in:\n")
+    click.echo("tradeassay shows what a trading result consists of. Four ways to start:\n")
     for number, (way, lines) in enumerate(_WAYS, 1):
         click.echo(f"{number}. {way}")
         for line in lines:

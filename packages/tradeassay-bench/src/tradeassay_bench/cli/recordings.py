@@ -1,4 +1,4 @@
-"""The commands of ``tradeassay recordings``: record, list and check answers of models."""
+"""Define the commands of ``tradeassay recordings``: record, list and check answers of models."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 _MANY = 10
-"""Number of programs above which their replay is announced as slow."""
+"""Number of programs above which a warning announces a slow replay."""
 
 
 @click.group(cls=CommandGroup)
 def recordings() -> None:
-    """Recorded answers of real models: record, list, check and replay them.
+    """Record, list, check and replay answers of real models.
 
     \b
     tradeassay recordings list
@@ -55,15 +55,14 @@ def recordings() -> None:
 def record(
     out: Path, page: Path, engine: str, precision: str, as_json: bool, **described: Any
 ) -> int:
-    """Play a spec with a model, or take a finished run, and pack the answers into one file.
+    """Run a spec with a model, or take a finished run, and pack the answers into one file.
 
-    \b
-    tradeassay recordings record ktdfin-v1 -m openai/gpt-5 --window W4 --max-usd 20 -o gpt-5.tar.xz
-    tradeassay recordings record runs/quantcode -o gpt-5-quantcode.tar.xz
-    tradeassay recordings record arena.db -o gpt-5-arena.tar.xz
+    \b tradeassay recordings record ktdfin-v1 -m openai/gpt-5 --window W4 --max-usd 20 -o
+    gpt-5.tar.xz tradeassay recordings record runs/quantcode -o gpt-5-quantcode.tar.xz tradeassay
+    recordings record arena.db -o gpt-5-arena.tar.xz
 
-    The file holds replies and hashes of messages, but not the texts that the model was shown. Exits
-    with 1 when an episode failed. Its answers are packed anyway.
+    The file contains replies and hashes of messages, but not the texts that the model saw. Exits
+    with 1 if an episode failed. Its answers are packed anyway.
     """
     from tradeassay_bench.runs import load_run, run as run_spec
     from tradeassay_bench.runs.store.archive import command_of, pack_recording
@@ -151,7 +150,7 @@ def list_command(as_json: bool) -> None:
     title = "what models remember (memory recall --recordings recorded/MODEL --replay)"
     print_table(title, ("name", "answers", "recorded", "MB"), audit_rows)
     if not recordings:
-        say(f"none is installed; {GET_RECORDINGS}")
+        say(f"no recording is installed; {GET_RECORDINGS}")
 
 
 @recordings.command()
@@ -159,14 +158,15 @@ def list_command(as_json: bool) -> None:
 @opt.flag("--no-replay", "Check only hashes, prompts and texts; do not replay.")
 @opt.option(
     "--programs",
-    "Judge only this many of the recorded programs again, spread over all.",
+    "Judge only a sample of this many recorded programs again.",
     type=click.IntRange(1),
 )
 @json_option
 def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) -> int:
     """Check a recording: hashes, label, texts, keys, prompts, and a replay.
 
-    The checks are those for new recordings. Exits with 1 and lists the problems if there are any.
+    New recordings have to pass the same checks. Exits with 1 and lists the problems if there are
+    any.
     """
     from tradeassay_bench.runs.store.archive import (
         changed_facts,
@@ -192,11 +192,13 @@ def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) 
         choices = freedom_of(opened.folder, opened.manifest, alone=True).sentence
     command = opened.label.command
     advice = f": record it again with: {command}" if is_our_command(command) else ""
-    problems = [f"{name} has changed since{advice}" for name in facts] + recording_faults(opened)
+    problems = [
+        f"{name} has changed since the recording{advice}" for name in facts
+    ] + recording_faults(opened)
     if not problems and not no_replay:
         if not opened.label.complete:
             raise UserError(
-                "the run was not finished: it has no scores to compare",
+                "the run is not finished and has no scores to compare",
                 hint="check with --no-replay",
             )
         problems += replay(opened)
@@ -206,7 +208,7 @@ def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) 
         for line in problems[:50]:
             click.echo(line)
         say(choices)
-        say("holds" if not problems else f"{len(problems)} claims do not hold")
+        say("holds" if not problems else f"{len(problems)} claims failed")
     return 1 if problems else 0
 
 
@@ -221,10 +223,10 @@ def _replay_differences(opened: OpenRecording, programs: int | None) -> list[str
 
     tasks = getattr(recorded_spec(opened.folder), "tasks", ())
     if programs is not None and not tasks:
-        raise UserError("this recording names no tasks to draw from", hint="leave --programs out")
+        raise UserError("this recording has no tasks to sample from", hint="leave --programs out")
     if programs is None and len(tasks) > _MANY:
         say(
-            f"{opened.label.answers} programs are judged again, at 5 to 20 s of processor time each (--programs 5)"
+            f"judging {opened.label.answers} programs again takes 5 to 20 s of processor time each (--programs 5)"
         )
     sample = tasks[:: max(1, len(tasks) // programs)][:programs] if programs else ()
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,4 +1,4 @@
-"""The command ``reproduce``: a paper's tables and figures with results of your own models."""
+"""Define the command ``reproduce``: a paper's tables and figures with your own models."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _ONLY = {
 @click.command(cls=opt.FoldedCommand)
 @click.argument("paper", type=click.Choice(tuple(PAPERS)))
 @opt.option(
-    "--data=NAME|PATH", "A data set of the store, or a folder to import (or a task or season file)."
+    "--data=NAME|PATH", "A stored data set, or a folder to import (or a task or season file)."
 )
 @opt.several(
     "-m --model=PROVIDER/MODEL models",
-    "A model to ask; repeat for several.",
+    "A model to run; repeat for several.",
     callback=run_opt.one_each,
 )
-@opt.option("--seeds", "Repetitions of every agent.", default=1)
+@opt.option("--seeds", "Number of runs of every agent.", default=1)
 @opt.option("--sample=N", "quantcode, systrade: only N of the tasks.", type=opt.COUNT)
-@opt.flag("--grid", "Play all settings of the paper, not only its main table.")
+@opt.flag("--grid", "Run all settings of the paper, not only its main table.")
 @opt.option("--judge=MODEL", "quantcode: the model that judges programs, as in the paper.")
 @opt.option("--dataset=NAME", "quantcode: stored bars for the tasks of a task file.")
-@opt.option("--symbols=A,B", "systrade: symbols of the data set. Default: its first ones.")
-@opt.several("--reviewer=MODEL reviewers", "systrade: a model that marks submissions; repeat.")
+@opt.option("--symbols=A,B", "systrade: symbols of the data set. Default: the first ones.")
+@opt.several("--reviewer=MODEL reviewers", "systrade: a model that grades submissions; repeat.")
 @opt.advanced(
     "--probes",
-    "ktdfin --grid: pairs of stock and day for the attack on the mask.",
+    "ktdfin --grid: number of pairs of stock and day in the attack on the mask.",
     type=opt.COUNT,
     default=200,
 )
@@ -69,15 +69,15 @@ def reproduce(
     recordings: tuple[Path, ...],
     **given: Any,
 ) -> int:
-    """Play a paper's settings, and write every table and figure of the paper with your results.
+    """Run a paper's settings, and write every table and figure of the paper with your results.
 
-    \b
-    tradeassay reproduce ktdfin --recordings recorded/qwen2.5-coder-1.5b --recordings recorded/smollm2 --replay
-    tradeassay reproduce stockbench --data path/to/the/reference -m openai/gpt-5 --max-usd 50 --grid
+    \b tradeassay reproduce ktdfin --recordings recorded/qwen2.5-coder-1.5b --recordings
+    recorded/smollm2 --replay tradeassay reproduce stockbench --data path/to/the/reference -m
+    openai/gpt-5 --max-usd 50 --grid
 
     The page is paper.html. Every table is also written as Markdown, LaTeX and CSV to tables/ next
-    to it. Recordings are replayed with their own settings, and -m models and rules play the same
-    settings. Without recordings the paper's window is played under its conventions.
+    to it. Recordings are replayed with their own settings, and -m models and rules run the same
+    settings. Without recordings the paper's window is run under its conventions.
 
     --grid adds sizes, regimes and ablations, or masks, modes, windows and the probe, or agentic
     turns. --data is the public task file for quantcode, data sets (a,b) for systrade, a season file
@@ -86,7 +86,7 @@ def reproduce(
     for name, papers in _ONLY.items():
         if given[name] and paper not in papers:
             option = "tasks to sample" if name == "sample" else f"--{name.removesuffix('s')}"
-            raise UserError(f"{paper} has no {option}", hint="leave it out, or plan it first")
+            raise UserError(f"{option} is not valid with {paper}", hint="drop it, or plan it first")
     opened, others = _recordings(paper, recordings, grid=given["grid"])
     asking = run_opt.take_asking({**given, "recordings": others[0] if others else None}, out)
     from tradeassay_bench.cli._papers import play_runs
@@ -125,8 +125,7 @@ def reproduce(
 def _recordings(
     paper: str, sources: Sequence[Path], *, grid: bool
 ) -> tuple[tuple[tuple[str, OpenRecording], ...], list[Path]]:
-    """Return the named recordings of a paper's benchmark, and the folders of runs among the
-    sources.
+    """Return a paper's named recordings, and the folders of runs among the sources.
 
     Raises :class:`UserError` for more than one run.
     """
@@ -153,6 +152,6 @@ def _recordings(
             opened_recordings.append((label, opened))
     if len(runs) > 1:
         raise UserError(
-            "--recordings names several runs", hint="name one run, or packed recordings"
+            "--recordings names several runs", hint="give one run, or packed recordings"
         )
     return tuple(opened_recordings), runs

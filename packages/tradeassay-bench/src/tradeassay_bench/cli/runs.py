@@ -1,4 +1,4 @@
-"""Commands about a run: ``run``, ``resume``, ``verify``, ``seal``, ``compare``, ``report``."""
+"""Define commands for runs: ``run``, ``resume``, ``verify``, ``seal``, ``compare``, ``report``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @opt.flag("--plan", "Only estimate the run: calls, tokens, dollars, time, disk.")
 @opt.advanced(
     "--with extra_test",
-    "After the run, ask its models what they remember, and judge the run with the answers.",
+    "After the run, ask its models what they remember, and use the answers in the verdict.",
     type=click.Choice(["recall"]),
 )
 @run_opt.asking
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @opt.executor("local")
 @json_option
 def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
-    """Run agents over benchmarks, score them, and write the page.
+    """Run agents on benchmarks, score them, and write the page.
 
     \b
     tradeassay run daily-us-v1 daily-ashare-v1 -a momentum-12-1:k=10 -a random --seeds 3
@@ -44,9 +44,9 @@ def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
     tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
     tradeassay run ktdfin-v1 --recordings recorded/qwen2.5-coder-1.5b --replay
 
-    The same command continues a stopped run. Exits with 1 when an episode failed. --plan asks no
-    model. It measures prompts with a scripted model. The length and speed of answers are those of
-    earlier runs, or assumptions if there are none.
+    The same command continues a stopped run. Exits with 1 if an episode failed. --plan queries no
+    model. It measures prompts with a scripted model. The length and speed of answers are taken from
+    earlier runs, or assumed if there are none.
     """
     import msgspec
 
@@ -57,7 +57,7 @@ def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
     options = {name: described.pop(name) for name in ("executor", "workers")}
     recorded, what, name = described["recordings"], described["what"], described["name"]
     asking = run_opt.take_asking(described, out, what[0])
-    # With only a benchmark's id, and perhaps a name, a recording says what is played.
+    # With only a benchmark's id, and perhaps a name, a recording determines the settings.
     defaults = {"what": what, "name": name, "seeds": 1}
     bare = len(what) == 1 and not run_opt.is_spec_file(what[0])
     bare = bare and not any(value for key, value in described.items() if value != defaults.get(key))
@@ -69,13 +69,14 @@ def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
         and asking.recordings
         and recorded not in (None, asking.recordings)
     ):
-        # A model may have recordings of several benchmarks. Each replay is a run of its own.
+        # A model may have recordings of several benchmarks. Each replay is a separate run.
         parts = [part.removesuffix(".tar.xz") for part in recorded.parts[-2:] if part != "recorded"]
         options.pop("executor")
         played: Any = recorded_spec(asking.recordings)
         folder = out / (name or "-".join(("replay", what[0], *parts)))
         if isinstance(played, RunSpec):
-            # The run gets the name of its folder, so that the name on its page finds it.
+            # The run has the name of its folder, so that the name on its page can be used in
+            # commands.
             played = msgspec.structs.replace(played, name=folder.name)
     elif code is not None and not plan:
         played = code
@@ -107,12 +108,12 @@ def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
 @opt.workers
 @opt.executor("local")
 @run_opt.asking
-@opt.flag("--retry-failed", "Play failed episodes again; recorded answers are reused.")
+@opt.flag("--retry-failed", "Run failed episodes again; recorded answers are reused.")
 @json_option
 def resume(run: str, out: Path, as_json: bool, **how: Any) -> int:
     """Continue a stopped run.
 
-    Its files end up byte for byte as if it had never stopped. It is an error if data, rules,
+    The result is identical to an uninterrupted run, byte for byte. It is an error if data, rules,
     prompts or versions differ from the manifest.
     """
     from tradeassay_bench.runs import resume as resume_run
@@ -132,8 +133,8 @@ _folder = click.Path(path_type=Path, file_okay=False, exists=True)
 @run_opt.out
 @opt.workers
 @opt.flag("--no-programs", "Do not examine the programs of a code run again.")
-@opt.option("--plan=FILE", "Check that the run is the one of this sealed plan.", type=opt.THERE)
-@opt.page("run's page, with the outcome of every claim")
+@opt.option("--plan=FILE", "Check the run against this sealed plan.", type=opt.THERE)
+@opt.page("run's page, with the result of every claim")
 @opt.option(
     "--task-file=FILE.json",
     "Your copy of the task file; paths in a recorded run are never opened.",
@@ -146,7 +147,7 @@ _folder = click.Path(path_type=Path, file_okay=False, exists=True)
 )
 @opt.option(
     "--pages=DIR",
-    "For an arena: check that the pages in this folder follow from its journal.",
+    "For an arena: check the pages in this folder against its journal.",
     type=_folder,
 )
 @json_option
@@ -160,12 +161,12 @@ def verify(
     (a file, or the address of a PostgreSQL database), or a paper's folder (see ``reproduce``),
     whose runs are verified.
 
-    Rules are asked again, conversations are replayed with the recorded replies, programs are
-    examined again, and scores are computed again, all under the rules registered here.
+    Rules decide again, conversations are replayed with the recorded replies, programs are examined
+    again, and scores are computed again, all under the rules registered here.
 
-    Exits with 0 when everything was re-derived, with 1 when something is contradicted (every
-    contradiction is listed), with 3 when something cannot be checked, such as the replies of a live
-    model, and with 4 when verify itself fails, which says nothing about the run.
+    Exits with 0 if everything was re-derived, with 1 if something is contradicted (every
+    contradiction is listed), with 3 if something cannot be checked, such as the replies of a live
+    model, and with 4 if verify itself fails, which is no evidence about the run.
     """
     from tradeassay_bench.runs import load_run
     from tradeassay_bench.runs.play.progress import PacedCount
@@ -175,13 +176,13 @@ def verify(
     plan, pages = bound["plan"], bound["pages"]
     if page is not None and Path(run).is_file():
         raise click.UsageError(
-            "-o writes the page of a run's folder: leave it out for an archive or an arena"
+            "-o is only valid with a run's folder: drop it for an archive or an arena"
         )
     sealed, found = None, _verify_other(run, out, pages, workers, bound=plan is not None)
     path = Path(run)
     if found is None:
         if pages is not None:
-            raise click.UsageError("--pages are those of an arena: leave it out for a run")
+            raise click.UsageError("--pages is only valid with an arena: drop it for a run")
         path = path if path.is_file() else run_opt.find_run(run, out)
         check = partial(
             verify_run,
@@ -210,11 +211,9 @@ def verify(
 def _verify_other(
     run: str, runs: Path, pages: Path | None, workers: int | None, *, bound: bool
 ) -> VerifyReport | None:
-    """Verify an arena or a paper's folder.
+    """Verify an arena or a paper's folder, and return None for any other run.
 
-    Return None for any other run.
-
-    ``bound`` says that a plan was given, which neither of them has.
+    ``bound`` is True if a plan was given. Arenas and papers have no plan.
     """
     folder = Path(run) if Path(run).is_dir() else runs / run
     season = "://" in run or (Path(run).is_file() and run_opt.holds_an_arena(Path(run)))
@@ -222,7 +221,7 @@ def _verify_other(
     if not season and ((folder / "manifest.json").is_file() or not paper):
         return None
     if bound:
-        raise click.UsageError("only a run has a plan: leave --plan out")
+        raise click.UsageError("--plan is only valid with a run: drop it")
     from tradeassay_bench.report.verifying import read_paper, verify_paper
     from tradeassay_bench.runs.play.progress import PacedCount
     from tradeassay_bench.runs.verify.report import verify as verify_run
@@ -234,7 +233,7 @@ def _verify_other(
         else [folder / name for name in record.runs if (folder / name).is_file()]
     )
     if not all(map(run_opt.holds_an_arena, files)):
-        found = f"{folder} holds files that are neither runs nor seasons"
+        found = f"{folder} contains files that are neither runs nor seasons"
         raise UserError(found, hint="reproduce the paper again")
     if record is not None and not files:
         return verify_paper(
@@ -263,7 +262,7 @@ def seal(run: str, out: Path, plan: bool, page: Path | None, as_json: bool) -> N
     tradeassay verify study.seal
 
     After you publish the root hash, nobody can change the sealed files unnoticed. --plan seals a
-    run before it is played. It commits to spec, secret, seeds, rules, prompts, agents' code and the
+    run before it starts. It commits to spec, secret, seeds, rules, prompts, agents' code and the
     hashes of the data, but not to missing data or to replies of models. The spec with its secret is
     written next to the seal, to be run later.
     """
@@ -290,7 +289,7 @@ def seal(run: str, out: Path, plan: bool, page: Path | None, as_json: bool) -> N
         )
         for name in committed.open:
             say(f"        not committed to: {name}")
-        say(f"spec:   {spec_file} (run this one: tradeassay run {spec_file})")
+        say(f"spec:   {spec_file} (run it with: tradeassay run {spec_file})")
     else:
         folder = run_opt.find_run(run, out)
         target = page or Path(f"{folder.name}.seal")
@@ -307,14 +306,14 @@ def seal(run: str, out: Path, plan: bool, page: Path | None, as_json: bool) -> N
 @run_opt.out
 @json_option
 def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
-    """Compare runs, with a paired test if their sessions coincide.
+    """Compare runs, with a paired test if they have the same sessions.
 
     Every other run is compared with the FIRST. --json prints one comparison, or a list of several.
     """
     from tradeassay_bench.runs import compare as compare_runs
 
     if len(runs) < 2:
-        raise UserError("there is only one run to compare", hint="name two or more")
+        raise UserError("there is only one run to compare", hint="name two or more runs")
     first, *others = (run_opt.find_run(name, out) for name in runs)
     comparisons = [compare_runs(first, other) for other in others]
     if as_json:
@@ -351,7 +350,7 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
         )
         for episode in episodes
     ]
-    ahead = "ahead of its baseline a year (valid at any time)"
+    ahead = "excess return over its baseline, per year (valid at any time)"
     print_table("so far", ("episode", "ended", "sessions", "lost", ahead, "failures"), rows)
     for episode in episodes:
         for refused in episode.refused:
@@ -460,7 +459,7 @@ def report(
 
 
 def _unranked(recorded: Any, summary: RunSummary | None) -> dict[str, dict[str, str]]:
-    """Return, by setting and agent, why an agent is not ranked."""
+    """Return the reasons why agents are not ranked, by setting and agent."""
     rows: list[tuple[str, str, str | None]] = []
     if summary is None:
         for row in recorded.kind.rows(recorded.scores):

@@ -1,4 +1,4 @@
-"""The command ``site``: a static leaderboard for all runs of a folder, or an arena's public pages."""
+"""Define the command ``site``: a static leaderboard for a folder of runs, or an arena's pages."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from tradeassay.cli._output import json_option, print_json, say
 @opt.workers
 @json_option
 def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
-    """Write a leaderboard site for all finished runs in RUNS: a board per benchmark, a page per
-    run.
+    """Write a leaderboard site for all finished runs in RUNS, with one page per run.
 
-    The pages need no server: open index.html, or put the folder on any web host. Every run is
+    The pages need no server: open index.html, or copy the folder to any web host. Every run is
     verified first, which takes as long as verify does. Each row shows the result: verified, named
-    (parts that nobody can repeat are named) or unverified (listed without numbers). Sealed runs
-    (RUN.seal next to the run) are offered for download. For an arena's database (a file or URL) all
-    public pages are written. Unchanged files are not written again. Exits with 1 if a run was left
-    out or is shown without numbers.
+    (with a list of parts that nobody can repeat) or unverified (listed without numbers). Sealed
+    runs (RUN.seal next to the run) are offered for download. For an arena's database (a file or
+    URL) all public pages are written. Unchanged files are not written again. Exits with 1 if a run
+    was skipped or is shown without numbers.
     """
     if not Path(runs).is_dir():
         return _arena(runs, page, as_json)
@@ -42,7 +41,7 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     if as_json:
         print_json(written)
     for name, reason in written.left_out:
-        say(f"left out {name}: {reason}")
+        say(f"skipped {name}: {reason}")
     unverified = [name for name, verdict in written.runs.items() if verdict.word == "unverified"]
     for name in unverified:
         say(f"listed without numbers: {name}: {'; '.join(written.runs[name].why)}")

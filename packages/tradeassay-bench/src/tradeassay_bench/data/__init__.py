@@ -1,6 +1,6 @@
-"""Market data: sources, calendars, the point-in-time store and synthetic worlds.
+"""Provide market data: sources, calendars, the point-in-time store and synthetic worlds.
 
-Other packages read market data through as-of views only. Importing this package loads neither
+Other packages read market data only through as-of views. Importing this package loads neither
 pyarrow nor pandas. Each public name is imported on first use.
 """
 

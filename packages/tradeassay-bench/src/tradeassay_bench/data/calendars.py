@@ -1,7 +1,7 @@
-"""Exchange calendars: the sessions of a market with their opening and closing instants.
+"""Compute exchange calendars: the sessions of a market with their opening and closing instants.
 
-This is the only module that uses ``exchange_calendars``, which depends on pandas. Both are
-imported on use.
+This is the only module that uses ``exchange_calendars``, which depends on pandas. Both are imported
+on first use.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Sessions:
 
 
 def matching_rows(axis: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> tuple[Ints, Bools]:
-    """Return the rows of a sorted axis whose values occur in ``other``, and a mask over ``other``."""
+    """Return the rows of a sorted axis whose values are in ``other``, and a mask over ``other``."""
     rows = np.searchsorted(axis, other)
     matches = rows < axis.size
     matches[matches] = axis[rows[matches]] == other[matches]
@@ -86,10 +86,10 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
         raise DataError(
             f"the holidays of {calendar} are known from {earliest or 'any day'} to {latest or 'any day'}, "
             f"not for all of {start} to {end}",
-            hint="ask for fewer days, or install a newer exchange_calendars",
+            hint="request fewer days, or install a newer exchange_calendars",
         )
     # The library takes as long for one year as for thirty. Most requests fall within these years,
-    # so one cached range serves them all.
+    # so they share one cached range.
     years = _exchange_years(calendar, min(start.year, 2000), max(end.year, 2029))
     low = np.searchsorted(years.days, np.datetime64(start, "D"))
     high = np.searchsorted(years.days, np.datetime64(end, "D"), side="right")
@@ -99,7 +99,7 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
 @lru_cache(maxsize=16)
 def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> Sessions:
     # Whole years with explicit bounds. The library's default range depends on today's date, so the
-    # same request would get different answers over time.
+    # result of a request would change over time.
     import exchange_calendars
 
     factory: Any = exchange_calendars
@@ -136,14 +136,14 @@ def known_range(calendar: CalendarName) -> tuple[str | None, str | None]:
 
 
 FIRST, LAST = date(2021, 1, 1), date(2024, 12, 31)
-"""The days covered by ``closed_days.json``, which are read without ``exchange_calendars``."""
+"""The days covered by ``closed_days.json``. They do not need ``exchange_calendars``."""
 
 
 @cache
 def _closed_days() -> dict[str, Days]:
     """Return the weekdays without a session by exchange.
 
-    The key ``early`` holds the days on which New York closes at 13:00.
+    The key ``early`` contains the days on which New York closes at 13:00.
     """
     closed: dict[str, list[str]] = json.loads(
         (files(__package__) / "closed_days.json").read_bytes()
@@ -156,7 +156,7 @@ def sessions_from(calendar: CalendarName, first: date, count: int) -> Sessions:
 
     Raises :class:`DataError` if the exchange's holidays are unknown in that period.
     """
-    # The A-share calendar has the most holidays, and still 242 sessions a year.
+    # The A-share calendar has the most holidays, and still 242 sessions per year.
     last = first + timedelta(days=count if calendar == "24/7" else int(count * 1.53) + 25)
     if calendar != "24/7" and first >= FIRST and last <= LAST:
         return shipped_sessions(calendar, first, last).part(0, count)
@@ -164,7 +164,7 @@ def sessions_from(calendar: CalendarName, first: date, count: int) -> Sessions:
 
 
 def shipped_sessions(calendar: CalendarName, first: date, last: date) -> Sessions:
-    """Return sessions computed from the closed days that ship with the package."""
+    """Return sessions computed from the packaged list of closed days."""
     days = np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
     days = days[np.is_busday(days, holidays=_closed_days()[calendar])]
     midnight = days.astype(np.int64) * DAY

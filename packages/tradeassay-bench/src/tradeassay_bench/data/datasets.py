@@ -48,9 +48,9 @@ from tradeassay_bench.data.tables.folder import read_files
 __all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]
 
 _NAMES_SHOWN = 10
-"""An error message lists at most this many dataset names."""
+"""Maximum number of dataset names in an error message."""
 _REGISTERS_SOURCES = (connectors, synthetic)
-"""Modules imported because they register their sources."""
+"""Modules imported for the sources that they register."""
 
 
 @sources.register("csv")
@@ -69,7 +69,7 @@ class FilesSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Read the files; raises :class:`DataRefused` if they have faults that are not accepted."""
+        """Read the files. Raises :class:`DataRefused` if they have faults that are not accepted."""
         imported = read_files(self.config)
         dropped = {DROPS.get(name) for name in self.config.drop}
         errors = tuple(
@@ -93,7 +93,7 @@ class PackagedConfig(SourceConfig, frozen=True, kw_only=True):
 
 @sources.register("packaged")
 class PackagedSource:
-    """A source that reads real market data shipped inside packages of the package index."""
+    """A source that reads real market data from packages of the package index."""
 
     Config: ClassVar[type[SourceConfig]] = PackagedConfig
     summary: ClassVar[str] = (
@@ -117,7 +117,7 @@ _PATHS = ("/", "./", "../", "~")
 class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One row in a listing of stored datasets.
 
-    ``problem`` says why the dataset cannot be opened. It is None for a dataset that can be opened.
+    ``problem`` is the reason why the dataset cannot be opened, or None if it can.
     """
 
     name: str
@@ -155,7 +155,8 @@ def load_dataset(name: str | Path, home: Path | str | None = None) -> Snapshot:
 def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
     """Open a stored dataset or a synthetic world, but never a folder.
 
-    Use it for names that come from another person's files, who could ship a folder along with them.
+    Use it for names from another person's files, because that person could supply a malicious
+    folder.
     """
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
@@ -165,7 +166,7 @@ def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
         )
     if name.startswith(_PATHS):
         raise UserError(
-            f"'{name}' is a folder, not data of the store", hint="import it and start the run again"
+            f"'{name}' is a folder, not a stored dataset", hint="import it and start the run again"
         )
     folder = snapshot_folder(name, home)
     if not (folder / MANIFEST_FILE).exists():
@@ -207,13 +208,15 @@ def load_verified(name: str, home: Path | str | None = None) -> Snapshot:
     """
     snapshot = load_stored(name, home)
     if _SYNTHETIC.fullmatch(name) and (snapshot.sha256, snapshot.facts) != _regenerate(name):
-        problem = f"the stored world '{name}' is not the one that its seed gives"
-        raise DataError(problem, hint=f"delete {snapshot.folder}: it is made anew on its next use")
+        problem = f"the stored world '{name}' differs from the world that its seed generates"
+        raise DataError(
+            problem, hint=f"delete {snapshot.folder}: it is generated again on its next use"
+        )
     return snapshot
 
 
 def synthetic_sha256(name: str) -> str | None:
-    """Return the hash that a synthetic world must have by its seed; None for any other dataset."""
+    """Return the expected hash of a synthetic world, or None for any other dataset."""
     return _regenerate(name)[0] if _SYNTHETIC.fullmatch(name) else None
 
 
@@ -354,7 +357,7 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
     """
     kind = sources.get(source)
     known = kind.Config.__struct_fields__
-    instance_of("options", options, Mapping, f"give a dict of {', '.join(known)}")
+    instance_of("options", options, Mapping, f"use a dict with keys {', '.join(known)}")
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise UserError(
@@ -371,7 +374,7 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
 def diagnose(data: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
     """Return the faults of a snapshot, a folder of bars or a single file, errors first.
 
-    A snapshot whose files were altered has a single fault that says so.
+    A snapshot whose files were altered has a single fault that reports it.
     """
     if isinstance(data, FilesConfig):
         return _diagnose_files(data)

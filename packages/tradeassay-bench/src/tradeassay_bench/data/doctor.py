@@ -1,6 +1,6 @@
-"""Checks for faults in market data, run on every panel before it becomes a snapshot.
+"""Check market data for faults. Every panel is checked before it becomes a snapshot.
 
-The checks on bars accept arrays of any shape, so they serve raw tables and panels alike.
+The checks on bars accept arrays of any shape, so they apply to raw tables and panels.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tradeassay_bench.data.calendars import known_range, sessions_between
 from tradeassay_bench.data.source import Panel, ex_rows, factors, previous_close
 
 LISTED_FAULTS = 1000
-"""A manifest lists at most this many faults one by one. Its counts are always complete."""
+"""Maximum number of faults listed in a manifest. Its counts are always complete."""
 
 
 class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Faults that the user has accepted: the number per check, and the first of them in full."""
+    """Faults that the user has accepted: the number per check, and the first faults in full."""
 
     counts: dict[str, int]
     listed: tuple[DataFault, ...]
@@ -37,7 +37,7 @@ class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
-    """Return the record of accepted faults that a manifest keeps."""
+    """Return the record of accepted faults for a manifest."""
     every = tuple(faults)
     counts = Counter(fault.check for fault in every)
     return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
@@ -60,7 +60,7 @@ def _group_faults(
 def fault_lines(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
     """Return lines for the terminal: the faults by severity and check.
 
-    Each group has the numbers of its rows and files, and its first ``limit`` faults (None: all).
+    Each group lists the numbers of its rows and files, and its first ``limit`` faults (None: all).
     """
     lines = []
     for (severity, check), group, rows in _group_faults(faults, "severity", "check"):
@@ -83,11 +83,11 @@ def faults_by_file(faults: Iterable[DataFault]) -> list[str]:
 
 
 DROPS = {"bad-actions": "bad action", "undated": "undated record", "bad-figures": "bad figure"}
-"""The values of the option ``drop``, and for each the check whose faulty rows an import leaves out."""
+"""The values of the option ``drop``, each with the check whose faulty rows an import skips."""
 
 
 def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
-    """Return one line with the number of faults per check and the first ``limit`` faults in full."""
+    """Return one line: the number of faults per check, and the first ``limit`` faults in full."""
     every = tuple(faults)
     counts = Counter(fault.check for fault in every)
     kinds = ", ".join(f"{count} {check}" for check, count in counts.most_common())
@@ -97,16 +97,20 @@ def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
 
 
 TOLERANCE = 1e-6
-"""Relative slack of comparisons inside a bar: vendors round adjusted prices field by field."""
+"""Relative tolerance of comparisons within a bar. Vendors round adjusted prices separately."""
 
 GAP = 0.30
-"""A larger move from one close to the next open *and* close needs a corporate action to explain it."""
+"""Largest move from a close to the next open *and* close that needs no corporate action as
+explanation.
+"""
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Suspicion(NamedTuple):
-    """The bars that fail a check: their mask, and a function that gives the reason for one of them."""
+    """The bars that fail a check: their mask, and a function that returns the reason for one of
+    them.
+    """
 
     check: str
     mask: np.ndarray[Any, np.dtype[np.bool_]]
@@ -114,9 +118,9 @@ class Suspicion(NamedTuple):
 
 
 def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
-    """Yield the checks that single bars fail.
+    """Yield the checks that individual bars fail.
 
-    A bar that is NaN in every price counts as "no bar" and never fails.
+    A bar whose prices are all NaN is "no bar" and never fails.
     """
     o, h, l, c = bars["open"], bars["high"], bars["low"], bars["close"]  # noqa: E741 - the trade's own letters
     prices = {"open": o, "high": h, "low": l, "close": c}
@@ -157,9 +161,10 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
 
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return the bars whose open and close both lie more than :data:`GAP` from the previous close.
+    """Return a mask of bars whose open and close both differ from the previous close by over
+    :data:`GAP`.
 
-    Both must have moved, because a crash during the session moves the close alone.
+    Both must have moved, because a crash during the session moves only the close.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
@@ -176,7 +181,7 @@ def _fault(
     severity: Severity = "error",
     **at: str,
 ) -> DataFault:
-    """Return a fault in one of the panel's tables; the fault counts rows from 1."""
+    """Return a fault in one of the panel's tables, with rows counted from 1."""
     number = None if row is None else row + 1
     return DataFault(
         check=check,
@@ -256,7 +261,9 @@ def _check_texts_and_figures(panel: Panel) -> Iterator[DataFault]:
 
 
 NAN_WARNING, NAN_ERROR = 0.05, 0.50
-"""Missing bars as a share of an instrument's listed sessions: from here a warning, and an error."""
+"""Missing bars as a fraction of an instrument's listed sessions: thresholds of a warning and of an
+error.
+"""
 
 
 def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
@@ -298,7 +305,7 @@ def _check_calendar(panel: Panel) -> Iterator[DataFault]:
     inside = days[(days >= begin) & (days <= end)]
     if inside.size < days.size:
         outside = days.size - inside.size
-        reason = f"{outside} sessions lie outside the years whose {calendar} holidays are known"
+        reason = f"{outside} sessions are outside the years whose {calendar} holidays are known"
         yield _fault(panel, "bars", None, "calendar unknown", reason, "warning")
     if not inside.size:
         return
@@ -376,7 +383,7 @@ def _check_minutes(panel: Panel) -> Iterator[DataFault]:
     outside |= minutes.close_time <= panel.open_time[np.minimum(where, panel.sessions.size - 1)]
     ends = minutes.close_time.astype("datetime64[ns]").astype("datetime64[s]")
     for row in np.flatnonzero(outside).tolist():
-        reason = f"the minute ending {ends[row]}Z lies outside every session"
+        reason = f"the minute ending {ends[row]}Z is outside every session"
         yield _fault(panel, "minutes", row, "minute outside a session", reason, "warning")
     for suspicion in check_bars(minutes.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():

@@ -1,4 +1,4 @@
-"""A stored market. Its metadata is public, its numbers can be read through as-of views only."""
+"""Open a stored market. Its metadata is public. Its numbers are read through as-of views only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Snapshot:
         self._history = History(folder, manifest)
         opens, closes = self._history.open_times, self._history.close_times
         # On a 24/7 market a session opens at the instant at which the previous one closes. Its
-        # pre-open is then that same instant.
+        # pre-open is then the same instant.
         before = [max(at - 1, closes[row - 1]) if row else at - 1 for row, at in enumerate(opens)]
         self._clocks: dict[str, list[int]] = {"pre_open": before, "open": opens, "close": closes}
 
@@ -59,7 +59,7 @@ class Snapshot:
         return self._history.sessions
 
     def news_begin(self, share: float) -> int:
-        """Return the first row before whose open this share of all news was published.
+        """Return the first row before whose open this fraction of all news was published.
 
         The row is 0 for a snapshot without news.
         """
@@ -82,28 +82,31 @@ class Snapshot:
         if start >= stop:
             raise UserError(
                 f"'{self.name}' has no session from {first or 'its start'} to {last or 'its end'}",
-                hint=f"it holds {self.manifest.first_session} to {self.manifest.last_session}",
+                hint=f"it has sessions from {self.manifest.first_session} to {self.manifest.last_session}",
             )
         return range(start, stop)
 
     def at(self, row: int, moment: Moment) -> AsOfView:
-        """Return the view at a moment of a session; raises :class:`DataError` for an unknown row."""
+        """Return the view at a moment of a session.
+
+        Raises :class:`DataError` for an unknown row.
+        """
         try:
             clocks = self._clocks[moment]
         except KeyError:
             raise UserError(
-                f"unknown moment '{moment}'", hint="one of pre_open, open, close"
+                f"unknown moment '{moment}'", hint="use pre_open, open or close"
             ) from None
         try:
             exists = 0 <= row < len(clocks)
         except TypeError:
             raise UserError(
-                f"{row!r} is not a row", hint="rows('2025-03-03')[0] is the row of a day"
+                f"{row!r} is not a row", hint="use rows('2025-03-03')[0] for the row of a day"
             ) from None
         if not exists:
             raise DataError(
                 f"'{self.name}' has no session in row {row}",
-                hint=f"rows are 0 to {len(clocks) - 1}",
+                hint=f"use rows 0 to {len(clocks) - 1}",
             )
         return AsOfView(self._history, row, moment, clocks[row])
 
@@ -117,7 +120,7 @@ def open_snapshot(folder: Path) -> Snapshot:
     """Open the snapshot in ``folder``.
 
     The hash of a file is checked before the file is decoded. News, fundamentals and minutes are
-    decoded on first use. Raises :class:`DataError` naming a file that is missing or was altered.
+    decoded on first use. Raises :class:`DataError` that names a missing or altered file.
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
@@ -126,12 +129,13 @@ def open_snapshot(folder: Path) -> Snapshot:
     try:
         return Snapshot(folder, manifest)
     except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise DataError(f"{folder} does not have the form its manifest says: {error}") from error
+        raise DataError(f"the content of {folder} does not match its manifest: {error}") from error
 
 
 Moment = Literal["pre_open", "open", "close"]
-"""A moment of the current session. At ``pre_open`` its corporate actions are known, at ``open`` also
-its opening prices, and at ``close`` its complete bar."""
+"""A moment of the current session. Its corporate actions are known at ``pre_open``, its opening
+prices at ``open``, and its complete bar at ``close``.
+"""
 
 _NO_COLUMNS: Bools = np.zeros(0, dtype=np.bool_)
 _NO_COLUMNS.setflags(write=False)
@@ -140,9 +144,8 @@ _NO_COLUMNS.setflags(write=False)
 class AsOfView:
     """A market as it was known at one instant.
 
-    Implements :class:`~tradeassay_bench.core.view.MarketView`, and adds the current session in the form
-    that an exchange needs. Create one with ``Snapshot.at`` or ``Snapshot.as_of``. Every array is
-    read-only.
+    Implements :class:`~tradeassay_bench.core.view.MarketView`, and adds the current session for the
+    exchange. Create a view with ``Snapshot.at`` or ``Snapshot.as_of``. Every array is read-only.
     """
 
     __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
@@ -158,7 +161,7 @@ class AsOfView:
     def __repr__(self) -> str:
         return f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} columns={self._visible}>"
 
-    # -- the current session and clock ---------------------------------------------------------------------------
+    # -- the current session and clock --
 
     @property
     def clock(self) -> Instant:
@@ -174,16 +177,18 @@ class AsOfView:
 
     @property
     def session(self) -> str:
-        """The ISO day of the current session; raises :class:`DataError` before the first one."""
+        """Return the ISO day of the current session. Raises :class:`DataError` before the first
+        one.
+        """
         if self._row < 0:
             raise DataError(f"at {iso(self._clock)} no session has begun")
         return str(self._history.sessions[self._row])
 
-    # -- instruments ---------------------------------------------------------------------------------------------
+    # -- instruments --
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Instruments listed so far (delisted ones keep their column), in column order."""
+        """Return the instruments listed so far in column order. Delisted ones keep their column."""
         return self._history.symbols(self._visible)
 
     @property
@@ -191,14 +196,14 @@ class AsOfView:
         return self._history.instruments(self._visible)
 
     def column(self, symbol: str) -> int:
-        """Return a symbol's column; raises :class:`DataError` if it is not listed yet."""
+        """Return a symbol's column. Raises :class:`DataError` if it is not listed yet."""
         column = self._history.column_of.get(symbol, self._visible)
         if column >= self._visible:
             raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
         return column
 
     def instrument(self, symbol: str) -> Instrument:
-        """Return an instrument's facts; raises :class:`DataError` if it is not listed yet."""
+        """Return an instrument's facts. Raises :class:`DataError` if it is not listed yet."""
         return self._history.every_instrument[self.column(symbol)]
 
     def tradable(self) -> Bools:
@@ -229,16 +234,17 @@ class AsOfView:
         """Return the symbols whose last session was before the current one, in column order."""
         return self._history.gone_by(self._row)
 
-    # -- bars ----------------------------------------------------------------------------------------------------
+    # -- bars --
 
     def sessions(self, lookback: int | None = None) -> Days:
-        """Return the days of the last ``lookback`` completed sessions (default: all), oldest first."""
+        """Return the days of the last ``lookback`` completed sessions (None: all), oldest first."""
         return self._history.sessions[self._start(lookback) : self._completed]
 
     def bars(
         self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split"
     ) -> Floats:
-        """Return one field of the completed daily bars with shape (sessions, columns), oldest first.
+        """Return one field of the completed daily bars with shape (sessions, columns), oldest
+        first.
 
         A missing bar is NaN. Values are adjusted to the current session. A split changes volumes
         inversely to prices. ``amount`` is never adjusted.
@@ -253,7 +259,7 @@ class AsOfView:
         return self._history.adjusted(window, field, adjust, start, self._row)
 
     def opens(self) -> Floats | None:
-        """Return today's opening prices by column; None before the open."""
+        """Return today's opening prices by column, or None before the open."""
         if self._moment == "pre_open" or self._row < 0:
             return None
         return self._history.fields["open"][self._row, : self._visible]
@@ -267,18 +273,18 @@ class AsOfView:
         self.column(symbol)
         bars = self._history.minute_bars(symbol)
         if bars is None:
-            raise DataError(f"no minute bars of '{symbol}'", hint="use bars() for daily ones")
+            raise DataError(f"no minute bars of '{symbol}'", hint="use bars() for daily bars")
         times, columns = bars
         stop = int(np.searchsorted(times, self._clock, side="right"))
         start = max(0, stop - lookback)
         return times[start:stop], {name: values[start:stop] for name, values in columns.items()}
 
     def session_bars(self) -> SessionBars:
-        """Return the current session's bars; raises :class:`FutureDataError` before its close."""
+        """Return the current session's bars. Raises :class:`FutureDataError` before its close."""
         history, row, visible = self._history, self._row, self._visible
         if self._moment != "close" or row < 0:
             problem = f"the session's bars are not known at {iso(self._clock)}"
-            raise FutureDataError(problem, hint="ask after the session has closed")
+            raise FutureDataError(problem, hint="use a view after the session's close")
         bars: dict[str, Any] = {
             name: values[row, :visible] for name, values in history.fields.items()
         }
@@ -294,7 +300,7 @@ class AsOfView:
             **bars,
         )
 
-    # -- indices -------------------------------------------------------------------------------------------------
+    # -- indices --
 
     def members(self, index: str) -> tuple[str, ...]:
         """Return an index's members in the current session, in column order.
@@ -315,10 +321,10 @@ class AsOfView:
         return levels[self._start(lookback) : self._completed]
 
     def index_name(self, index: str) -> str:
-        """Return the dataset's own name of an index."""
+        """Return the name of an index in this dataset."""
         return self._history.name_of(index)
 
-    # -- records -------------------------------------------------------------------------------------------------
+    # -- records --
 
     def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
         """Return a symbol's published fundamentals, oldest first.
@@ -336,7 +342,7 @@ class AsOfView:
     ) -> tuple[NewsItem, ...]:
         """Return the news published after ``since`` and up to the clock, newest first.
 
-        ``symbols`` keeps items about at least one of the symbols. ``limit`` is the largest number
+        ``symbols`` selects items about at least one of the symbols. ``limit`` is the maximum number
         of items. Raises :class:`FutureDataError` if ``since`` is after the clock.
         """
         self._not_later(since)
@@ -354,8 +360,8 @@ class AsOfView:
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         """Return the corporate actions announced after ``since`` and up to the clock, oldest first.
 
-        They include actions that the prices already contain. The actions to book on an account
-        are those of :meth:`todays_actions`.
+        They include actions that the prices already contain. To book actions on an account, use
+        :meth:`todays_actions`.
         """
         self._not_later(since)
         times = self._history.action_times
@@ -369,7 +375,7 @@ class AsOfView:
         """
         return self._history.actions_of(self._row)
 
-    # -- checks on arguments -------------------------------------------------------------------------------------
+    # -- checks on arguments --
 
     def _start(self, lookback: int | None) -> int:
         """Return the first row of the last ``lookback`` completed sessions."""
@@ -383,11 +389,11 @@ class AsOfView:
             "since",
             at,
             SupportsIndex,
-            "give an instant: parse_iso() of tradeassay_bench.core.time reads one",
+            "use an instant, e.g. from parse_iso() of tradeassay_bench.core.time",
         )
         if at > self._clock:
-            problem = f"{iso(at)} lies after the view's clock {iso(self._clock)}"
-            raise FutureDataError(problem, hint="ask for what is known by then")
+            problem = f"{iso(at)} is after the view's clock {iso(self._clock)}"
+            raise FutureDataError(problem, hint="use an instant up to the clock")
 
 
 def locate(history: History, clock: Instant) -> tuple[int, Moment]:

@@ -1,13 +1,13 @@
-"""The interface of a data source, and the panel of market data that a source returns.
+"""Define the interface of a data source, and the panel of market data that a source returns.
 
 A source is a class with a frozen ``Config`` and a ``load`` method. Register it with
 ``@sources.register("name")`` or with an entry point in the group ``tradeassay.sources``.
 
-A panel contains the future. It is used inside ``data`` only. All other packages read as-of views.
+A panel contains the future. It is used only inside ``data``. All other packages read as-of views.
 
 Adjustment factors look backwards only. ``F[s]`` is the product of all factors up to session ``s``.
 The price of session ``s`` as seen from session ``now`` is ``price[s] * F[s] / F[now]``. No action
-after ``now`` enters that price.
+after ``now`` affects that price.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Metadata of a panel.
 
-    ``adjusted`` names the adjustments that the vendor has already applied to the prices.
-    ``biases`` are plain sentences that reports show as badges, for example "29 survivors picked
-    with hindsight". ``query`` and ``retrieved_at`` allow the same data to be fetched again.
-    ``retrieved_at`` is an ISO time, and None for generated data. ``minutes_per_bar`` is the length
-    of intraday bars. It has no meaning for a panel without them.
+    ``adjusted`` names the adjustments that the vendor has already applied to the prices. ``biases``
+    are sentences that reports display as badges, for example "29 survivors picked with hindsight".
+    ``query`` and ``retrieved_at`` document the request for the data. ``retrieved_at`` is an ISO
+    time, and None for generated data. ``minutes_per_bar`` is the length of intraday bars. It has no
+    meaning for a panel without them.
     """
 
     kind: Literal["real", "synthetic"]
@@ -81,7 +81,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def live_actions(self) -> tuple[Literal["split", "dividend"], ...]:
-        """The kinds of corporate action that the prices do not contain yet.
+        """Return the kinds of corporate action that the prices do not contain yet.
 
         An action that the vendor has already applied must not be applied again.
         """
@@ -108,9 +108,9 @@ class Panel:
     Columns are sorted by (listed, symbol). The instruments listed by a given day are therefore a
     prefix of the columns, and a view hides later listings with a slice.
 
-    ``bars`` holds all six fields with shape (sessions, columns), NaN where an instrument has no
-    bar. ``open_time`` is the instant at which a session's open becomes known, ``close_time`` the
-    instant at which its other fields become known. ``indices`` holds closing levels.
+    ``bars`` contains all six fields with shape (sessions, columns), with NaN for a missing bar. A
+    session's open becomes known at ``open_time``, and its other fields at ``close_time``.
+    ``indices`` contains closing levels.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Panel:
 
 
 def action_known_at(session_open: Instant) -> Instant:
-    """Return the deadline for announcing a session's corporate actions: one hour before its open."""
+    """Return the deadline for announcing a session's actions: one hour before its open."""
     return session_open - 3_600_000_000_000
 
 
@@ -162,7 +162,7 @@ class Source(Protocol):
 
 
 def _missing_attributes(_name: str, source: object) -> str | None:
-    """Return the attributes that a source class lacks as a sentence, or None."""
+    """Return a sentence that lists the attributes a source class lacks, or None."""
     required = ("Config", "summary", "extra", "load")
     missing = [attribute for attribute in required if not hasattr(source, attribute)]
     return f"it has no {' and no '.join(missing)}" if missing else None
@@ -187,7 +187,7 @@ def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
     """Return the cumulative split factor and total factor, each with shape (sessions, columns).
 
     The split factor counts shares. The total factor also reinvests dividends at the last close
-    before the ex-date. Actions that the vendor has applied to the prices are left out. A factor is
+    before the ex-date. Actions that the vendor has applied to the prices are excluded. A factor is
     None if the panel has no action of its kind.
 
     A dividend on the ex-date of a split is per share held *before* the split. A dividend that is
@@ -234,7 +234,7 @@ def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
 def previous_close(close: Floats, total: Floats | None) -> Floats:
     """Return the last close before each session, adjusted to the shares of that session.
 
-    ``total`` is the total factor of :func:`factors`, which takes out splits and dividends.
+    ``total`` is the total factor of :func:`factors`, which removes splits and dividends.
     """
     rows = np.arange(close.shape[0])[:, None]
     last = np.maximum.accumulate(np.where(np.isfinite(close), rows, -1), axis=0)

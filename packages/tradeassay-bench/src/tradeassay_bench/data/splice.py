@@ -1,8 +1,8 @@
-"""A market that is true up to a movable present and has a false future after it.
+"""Combine a true market up to a movable present with a false future after it.
 
-A leak test runs an agent once and moves the present along. Every session is thus tested against a
-false future. Views of a spliced snapshot behave like all other views. An agent that reads future
-data past the views gets the false future.
+A leak test runs an agent once and moves the present with it. Every session is thus tested against a
+false future. Views of a spliced snapshot behave like all other views. An agent that bypasses the
+views and reads future data receives the false future.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MIRROR: dict[Field, Field] = {"open": "open", "close": "close", "high": "low", 
 class SplicedSnapshot(Snapshot):
     """A snapshot that equals ``true`` up to the present and ``false`` after it.
 
-    Both must have the same sessions and columns, otherwise :class:`DataError` is raised. Until
-    :meth:`move` is called, the present is the end of the data.
+    Raises :class:`DataError` unless both have the same sessions and columns. Until :meth:`move` is
+    called, the present is the end of the data.
 
     With ``bars``, each move rewrites the next sessions. Their prices are then the mirror image of
-    the true ones, or with ``noisy`` the true ones multiplied by noise.
+    the true prices, or with ``noisy`` the true prices multiplied by noise.
     """
 
     def __init__(
@@ -42,9 +42,7 @@ class SplicedSnapshot(Snapshot):
         super().__init__(true.folder, true.manifest)
         true_history, false_history = self._history, History(false.folder, false.manifest)
         if true_history.fields["close"].shape != false_history.fields["close"].shape:
-            raise DataError(
-                "two futures of different size", hint="rewrite the panel that is played"
-            )
+            raise DataError("the two futures differ in size", hint="rewrite the panel of the run")
         self._spliced = _Spliced(true_history, false_history, bars=bars, noisy=noisy, seed=seed)
         self._history = self._spliced
 
@@ -54,7 +52,7 @@ class SplicedSnapshot(Snapshot):
 
 
 class _Spliced(History):
-    """A history that reads from the true history up to the present and from the false one after it."""
+    """A history that is true up to the present and false after it."""
 
     def __init__(
         self, true: History, false: History, *, bars: bool, noisy: bool, seed: int
@@ -88,7 +86,7 @@ class _Spliced(History):
         self.instruments = self._instruments  # type: ignore[assignment]  # ditto
 
     def _own(self, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return a read-only view of our own copy of an array, which :meth:`move` rewrites."""
+        """Return a read-only view of a private copy of an array, which :meth:`move` rewrites."""
         self._arrays[name] = values.copy()
         read_only = self._arrays[name].view()
         read_only.setflags(write=False)
@@ -126,7 +124,7 @@ class _Spliced(History):
         return array
 
     def _write_near(self, start: int) -> None:
-        """Rewrite the sessions from row ``start`` on with false prices made from the true ones."""
+        """Rewrite the sessions from row ``start`` with false prices derived from the true ones."""
         stop = min(start + NEAR, self.sessions.size)
         if start >= stop or start == 0:
             return
@@ -139,7 +137,7 @@ class _Spliced(History):
             if self._noisy:
                 later = true[field][start:stop]
             else:
-                # A rise becomes the fall of the same ratio. The mirror of a high is a low.
+                # A rise becomes a fall of the same ratio. The mirror of a high is a low.
                 later = base * base / true[_MIRROR[field]][start:stop]
             self._arrays[field][start:stop] = (
                 np.where(np.isfinite(later), later, true[field][start:stop]) * noise
@@ -149,7 +147,7 @@ class _Spliced(History):
         before = np.concatenate([base[None], self._arrays["close"][start : stop - 1]])
         self._arrays["prev_close"][start:stop] = np.where(np.isfinite(before), before, np.nan)
 
-    # -- listings and members ------------------------------------------------------------------------------------
+    # -- listings and members --
 
     def gone_by(self, row: int) -> tuple[str, ...]:
         return self._true.gone_by(row) if row <= self._now else self._false.gone_by(row)
@@ -157,7 +155,7 @@ class _Spliced(History):
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
         return (self._true if row <= self._now else self._false).members_at(index, row)
 
-    # -- actions -------------------------------------------------------------------------------------------------
+    # -- actions --
 
     def _splice_actions(self, row: int, clock: Instant) -> None:
         true, false = self._true, self._false
@@ -169,7 +167,7 @@ class _Spliced(History):
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
         return (self._true if row <= self._now else self._false).actions_of(row)
 
-    # -- figures and minutes -------------------------------------------------------------------------------------
+    # -- figures and minutes --
 
     def _minutes_now(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
         true, false = self._true.minute_bars(symbol), self._false.minute_bars(symbol)

@@ -1,4 +1,4 @@
-"""The daily protocol: one checked decision per session, with a limited number of attempts."""
+"""Implement the daily protocol: one checked decision per session, with limited attempts."""
 
 from tradeassay_bench.benchmarks.daily.day import (
     ByObservation as ByObservation,

@@ -1,19 +1,20 @@
-"""The daily protocol: one checked decision per session, with a limited number of attempts.
+"""Implement the daily protocol: one checked decision per session, with limited attempts.
 
-A day is a sans-I/O generator. A rule, a model or a test sends it the answers, so the rules for
-retries and failures are the same for all agents. :class:`ByObservation` shows an agent the
-observation itself. :class:`Daily` asks a model one question per session, which it answers with
-orders as JSON.
+A day is a sans-I/O generator that receives the answers of a rule, a model or a test. The rules for
+retries and failures are therefore the same for all agents. :class:`ByObservation` passes the
+observation itself to an agent. :class:`Daily` asks a model one question per session, and the model
+answers with orders as JSON.
 
 The rules of a conversation with a model:
 
 - Prompts are prose and plain tables, and end with the question.
 - A refusal names the changes to make and repeats the form of the answer.
-- Valid orders are kept if others of the same answer are dropped. The latter count as ``dropped``.
-- A provider's error and a cut-off answer do not use up an attempt.
-- Giving the same wrong answer twice ends the attempts.
+- If an answer has valid and invalid orders, the valid ones are kept. The others count as
+  ``dropped``.
+- A provider's error and a truncated answer do not use up an attempt.
+- Repeating the same wrong answer ends the attempts.
 - Only the last refused answer stays in the conversation.
-- If there was no answer, the kind of the failure says why (``timeout``, ``refused`` ...).
+- If there was no answer, the kind of the failure is the cause (``timeout``, ``refused`` ...).
 """
 
 import math
@@ -86,7 +87,7 @@ def complaint(reply: object, observation: Observation, max_orders: int) -> Failu
 def _mistakes(
     reply: object, observation: Observation, max_orders: int
 ) -> Iterator[tuple[str, str]]:
-    """Yield mistakes as (kind, description). The caller takes only the first."""
+    """Yield mistakes as (kind, description). The caller uses only the first."""
     # Types must match exactly, because the journal cannot store a subclass or a numpy number.
     if type(reply) is not Decision:
         yield "schema", f"the answer is a {type(reply).__name__}, not a Decision"
@@ -126,7 +127,7 @@ def _mistakes(
 
 
 def _mistakes_of_order(order: object) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of one order. A plain market order skips most checks, for speed."""
+    """Yield the mistakes of one order. For speed, a plain market order skips most checks."""
     if type(order) is not Order:
         yield "schema", f"an order is a {type(order).__name__}, not an Order"
         return
@@ -140,7 +141,7 @@ def _mistakes_of_order(order: object) -> Iterator[tuple[str, str]]:
             and order.kind in _KINDS
             and order.tif in _TIFS
         )
-    except TypeError:  # a list or a dict instead of a word
+    except TypeError:  # a list or a dict instead of a text
         known = False
     if not known:
         words = f"{name}: unknown unit, side, kind or tif"
@@ -179,7 +180,7 @@ def _is_number(value: object) -> bool:
 
 
 class DayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of a day. ``max_orders`` protects the journal from a runaway agent."""
+    """The limits of a day. ``max_orders`` protects the journal from a faulty agent."""
 
     attempts: Annotated[int, Meta(ge=1)] = 3
     max_orders: Annotated[int, Meta(ge=1)] = 2_000
@@ -191,12 +192,12 @@ DEFAULT = DayConfig()
 def day(
     observation: Observation, config: DayConfig = DEFAULT
 ) -> Generator[AskDecision, Decision | Failure, Decision]:
-    """Ask for one decision and return it.
+    """Request one decision and return it.
 
     A malformed answer is refused with the reason. After ``config.attempts`` attempts the day ends
-    with ``status="failed"``. Every refused attempt is kept in ``failures``, even if a later one was
-    accepted. A decision with the status ``failed`` (the agent broke or cannot play here) is final.
-    A :class:`Failure` as an answer means that the attempt gave no decision.
+    with ``status="failed"``. Every refused attempt is stored in ``failures``, even if a later one
+    was accepted. A decision with the status ``failed`` (the agent raised or cannot run here) is
+    final. A :class:`Failure` as an answer means that the attempt returned no decision.
     """
     failures: list[Failure] = []
     feedback: str | None = None
@@ -219,8 +220,8 @@ def day(
 class ByObservation:
     """The daily protocol for agents that see the observation itself.
 
-    Implements :class:`~tradeassay_bench.play.episode.Conversation`. It has no randomness and no
-    state that outlives a day.
+    Implements :class:`~tradeassay_bench.play.episode.Conversation`. It has no randomness and keeps
+    no state between days.
     """
 
     def __init__(self, config: DayConfig) -> None:
@@ -235,22 +236,21 @@ class ByObservation:
 
 
 def play_day(protocol: DayProtocol, agent: Agent) -> Decision:
-    """Let ``agent`` answer the protocol's requests and return the decision.
+    """Answer the protocol's requests with ``agent`` and return the decision.
 
-    An exception in the agent becomes a failed decision of kind ``agent``. A bad day is data, not a
-    crash.
+    An exception in the agent becomes a failed decision of kind ``agent``. The run continues.
     """
     return drive(protocol, by_observation(agent))
 
 
 SPANS = (1, 5, 20, 60)
-"""The models see returns over these numbers of sessions."""
+"""Periods, in sessions, of the returns in a model's tables."""
 DROPPED = "dropped"
 FORM = (
     '{"orders": [{"symbol": "<symbol>", "unit": "target_weight", "amount": <weight>, "reason": "<why>"}], '
     '"reason": "<what you are doing>"}'
 )
-"""The form of an answer. It is not valid JSON and names no symbol, so copying it trades nothing."""
+"""The form of an answer. It is not valid JSON and has no symbol, so copying it trades nothing."""
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
 _CHOICES = {
     "unit": "target_weight, target_value, target_shares, shares or dollars",
@@ -264,8 +264,8 @@ _CHOICES = {
 class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the daily protocol.
 
-    ``names`` is the largest number of names shown that may be bought. The most traded names of the
-    last session come first. Holdings are always shown.
+    ``names`` is the maximum number of names to buy in the table, ordered by the traded amount of
+    the last session. Holdings are always included.
     """
 
     convention: Convention = "corrected"
@@ -278,7 +278,7 @@ class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RulesShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of the market. Costs are shares of what is traded; null is "no such limit"."""
+    """The rules of the market. Costs are fractions of the traded value. Null means no limit."""
 
     long_only: bool
     lot: float
@@ -292,7 +292,7 @@ class RulesShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HoldingShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A position, at its last mark."""
+    """A position, valued at its last mark."""
 
     symbol: str
     shares: float
@@ -314,7 +314,7 @@ class NameShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is shown of one session."""
+    """The data of one session that a model sees."""
 
     session: str
     step: int
@@ -326,7 +326,7 @@ class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrdersAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of an answer. Fields that nobody asked for are not read."""
+    """The form of an answer. Unknown fields are ignored."""
 
     orders: list[Order]
     reason: str = ""
@@ -339,7 +339,7 @@ SCHEMA = schema_of(OrdersAsked)
 class Daily(ModelProtocol):
     """The daily protocol for models.
 
-    It has no randomness and no state that outlives a day.
+    It has no randomness and keeps no state between days.
     """
 
     Config = DailyConfig
@@ -350,7 +350,7 @@ class Daily(ModelProtocol):
         self.config = DailyConfig() if config is None else config
 
     def dialogue(self, observation: Observation) -> Dialogue:
-        """Return the dialogue of one day. No messages of earlier days are repeated."""
+        """Return the dialogue of one day. It repeats no messages of earlier days."""
         given = self._given(observation)
         opening = self._opening(observation, given)
         failures: list[Failure] = []
@@ -507,8 +507,8 @@ class Daily(ModelProtocol):
 def show_day(seen: Observation, most: int) -> SessionShown:
     """Return the data that a model sees in a session.
 
-    It holds the account, the outcome of the last orders and the names that may be bought, of which
-    at most ``most`` are shown. Prices are split-adjusted to today's shares.
+    It contains the account, the outcome of the last orders and at most ``most`` names that may be
+    bought. Prices are split-adjusted to today's shares.
     """
     view, account = seen.view, seen.account
     closes = view.bars("close", SPANS[-1] + 1)
@@ -556,7 +556,7 @@ def _name(symbol: str, closes: Floats, tradable: bool) -> NameShown:
 def _order_outcomes(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
     """Return the outcomes of the last orders as sentences.
 
-    ``worded`` turns the venue's reason for a refusal into words.
+    ``worded`` converts the venue's reason for a refusal to words.
     """
     lines = []
     for event in seen.since_last:

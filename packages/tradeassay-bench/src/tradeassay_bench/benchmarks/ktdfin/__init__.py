@@ -1,4 +1,4 @@
-"""KTD-Fin: how well models trade when they cannot recognise the stocks and the dates."""
+"""Implement KTD-Fin: trading by models that cannot recognise the stocks and the dates."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The model's action: the arguments of ``submit_action``, its orders, and the rules for orders.
+"""Define the model's action: the arguments of ``submit_action``, its orders, and their rules.
 
 Models see the texts of violations, so a change of wording needs a new version.
 """
@@ -23,11 +23,11 @@ from tradeassay_bench.llm.prompting import unreadable
 
 NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"
 SLACK = 1e-9
-"""The relative tolerance when comparing weights and amounts of money."""
+"""Relative tolerance in comparisons of weights and amounts."""
 
 
 class ActionViolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One broken rule. ``stock_id`` is None if the action as a whole breaks it."""
+    """One broken rule. ``stock_id`` is None if the rule applies to the action as a whole."""
 
     rule: str
     detail: str
@@ -50,7 +50,7 @@ class Move(NamedTuple):
 
     @property
     def after(self) -> float:
-        """The number of shares held after the trade."""
+        """Return the number of shares held after the trade."""
         return self.held + self.change
 
 
@@ -86,7 +86,7 @@ def move_of(order: Order, day_view: DayView) -> Move:
 
 
 def _count(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
-    """There may be ``max_candidates`` orders in all, and one order per name."""
+    """Check the number of orders: at most ``max_candidates`` in total, and one order per name."""
     most = day_view.config.max_candidates
     if len(orders) > most:
         yield ActionViolation(
@@ -101,7 +101,7 @@ def _count(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolati
 
 
 def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
-    """Only members may be bought, and only holdings may be sold."""
+    """Check that only members are bought, and only holdings are sold."""
     members, held = day_view.members, day_view.account.positions
     for order in orders:
         if order.symbol in (members if order.side == "BUY" else held):
@@ -121,7 +121,7 @@ def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolati
 
 
 def _side(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """A side that is given with a target must agree with it. We do not guess which one is meant."""
+    """Check that a side agrees with its target. The intention is never guessed."""
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
@@ -140,7 +140,7 @@ def _side_of(target: float, weight: float) -> Side:
 
 
 def _single_weight(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """No purchase may bring a name above the limit."""
+    """Check that no purchase brings a name above the largest weight."""
     most, nav = day_view.config.max_weight, day_view.account.nav
     for move in moves:
         if move.order.side != "BUY":
@@ -155,7 +155,7 @@ def _single_weight(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionV
 
 
 def _positions(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """A purchase may not exceed the number of positions, counted as if every order were filled."""
+    """Check purchases against the limit on positions, as if every order were filled."""
     held = set(day_view.account.positions)
     for move in moves:
         if move.after > 0:
@@ -169,7 +169,7 @@ def _positions(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViola
 
 
 def _settlement(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Shares that T+1 locks, or that are not held, cannot be sold."""
+    """Check that no sale includes shares that T+1 locks or that are not held."""
     for move in moves:
         if move.order.side != "SELL" or move.change >= 0:
             continue
@@ -185,7 +185,7 @@ def _settlement(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViol
 
 
 def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Shares are bought in lots. They are sold in lots, or together with the whole odd lot."""
+    """Check that shares are bought in lots, and sold in lots or together with the whole odd lot."""
     lot = day_view.rules.lot
     for move in moves:
         if move.order.unit != "shares":
@@ -195,7 +195,7 @@ def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]
         if amount % lot != 0.0 and (odd == 0.0 or amount % lot != odd):
             detail = f"{amount:g} shares are no multiple of {lot:g}"
             yield ActionViolation(rule="lot", detail=detail, stock_id=move.stock)
-    # A change of weight that is worth less than one lot would not become an order at all.
+    # A change of weight worth less than one lot would not become an order.
     for move in moves:
         if (
             move.order.unit == "target_weight"
@@ -203,7 +203,7 @@ def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]
             and move.price > 0
             and 0 < move.change < _within(move, day_view)
         ):
-            # The advice must be one that the model can follow.
+            # The model must be able to follow the advice.
             least = math.ceil((move.held + lot) * move.price / day_view.account.nav * 1e4) / 1e4
             if day_view.shown is not None:
                 detail = f"the purchase is too small: the weight must grow by {LEAST:g} or more"
@@ -218,8 +218,8 @@ def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]
 def _within(move: Move, day_view: DayView) -> float:
     """Return the number of shares below which a difference is ignored: one lot, or LEAST by weight.
 
-    LEAST is used if levels are hidden. Otherwise a model could find out the price of a lot with
-    enough questions.
+    LEAST is used if levels are hidden. Otherwise a model could infer the price of a lot from many
+    questions.
     """
     return (
         day_view.rules.lot if day_view.shown is None else LEAST * day_view.account.nav / move.price
@@ -227,7 +227,11 @@ def _within(move: Move, day_view: DayView) -> float:
 
 
 def _price_limits(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Under ``paper`` a name that closed limit-up cannot be bought, nor one limit-down be sold."""
+    """Check price limits under ``paper``.
+
+    A name that closed at its upper limit cannot be bought. A name that closed at its lower limit
+    cannot be sold.
+    """
     if not day_view.config.refuses_at_limit:
         return
     for move in moves:
@@ -241,7 +245,7 @@ def _price_limits(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionVi
 
 
 def _cash(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Purchases must fit the cash plus the proceeds of sales, at the last close and before costs."""
+    """Check that cash and sale proceeds cover the purchases, at the last close and before costs."""
     priced = [move for move in moves if move.price > 0]
     spent = float(np.sum([move.change * move.price for move in priced if move.change > 0]))
     raised = float(np.sum([-move.change * move.price for move in priced if move.change < 0]))
@@ -267,16 +271,16 @@ RULES: tuple[Rule, ...] = (
 LEAST = 0.01
 """The smallest change of a weight if levels are hidden."""
 SAME = 5e-4
-"""A target this close to the present weight is met. Weights are shown with four decimals."""
+"""Tolerance between a target and the current weight. Weights are shown with four decimals."""
 DRIFT = 0.1
-"""A weight may have drifted past its target by this fraction without contradicting the order's side."""
+"""Fraction by which a weight may drift past its target without contradicting the order's side."""
 
 
 def is_target_met(move: Move, day_view: DayView) -> bool:
-    """Return whether a position meets its target as nearly as whole lots allow.
+    """Return whether a position is as close to its target as whole lots allow.
 
-    Such an order is valid and changes nothing. This includes a position that prices have moved a
-    little past the target of the order.
+    Such an order is valid and changes nothing. This includes a position that price changes have
+    moved slightly past the target of the order.
     """
     if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
         return False
@@ -293,16 +297,17 @@ def is_target_met(move: Move, day_view: DayView) -> bool:
 def select_valid_orders(
     orders: Sequence[Order], day_view: DayView
 ) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
-    """Return the orders that are valid together, and the violations of the others.
+    """Return the orders that are valid together, and the violations of the other orders.
 
     Sales are checked first, because their proceeds pay for purchases. Then each order is kept if it
     breaks no rule together with the orders kept before it. Orders that would change nothing are
-    left out without a violation.
+    dropped without a violation.
     """
     known: list[Order] = []
     for submitted in orders:
         order = submitted
-        # If share counts are rescaled to hide the lots, an order in shares becomes one by weight.
+        # If share counts are rescaled to hide the lots, an order in shares is converted to one by
+        # weight.
         if (
             day_view.shown is not None
             and order.unit == "shares"
@@ -328,7 +333,7 @@ def select_valid_orders(
         for violation in wrong:
             stock_id = violation.stock_id or stock
             broken.append(msgspec.structs.replace(violation, stock_id=stock_id))
-    # Keep the submitted order, in which equal orders are told apart by identity.
+    # Keep the order objects as submitted: equal orders are distinguished by identity.
     kept_ids = {id(order) for order in kept}
     return tuple(order for order in known if id(order) in kept_ids), tuple(broken)
 
@@ -338,7 +343,8 @@ def _by_weight(order: Order, day_view: DayView) -> Order:
     shown = day_view.price(column, float(day_view.last_close[column]), "close") or 0.0
     change = order.amount * shown / day_view.account.nav * (1.0 if order.side == "BUY" else -1.0)
     target = round(day_view.account.weight(order.symbol) + change, 4)
-    # Shares are shown in two digits, so a sale of all of them may leave a rest, which is sold too.
+    # Shares are shown with two digits, so a sale of all of them may leave a remainder, which is
+    # sold too.
     return msgspec.structs.replace(
         order, amount=target if target > LEAST / 2 else 0.0, unit="target_weight"
     )
@@ -350,8 +356,11 @@ _SPACE = re.compile(r"\s+")
 
 
 class OrderAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One order of an action. Exactly one of ``target_weight`` and ``shares`` is given; only ``shares`` need a
-    ``side``, because a target says itself whether it is above or below what is held."""
+    """One order of an action.
+
+    Exactly one of ``target_weight`` and ``shares`` is given. Only ``shares`` need a ``side``,
+    because a target implies it.
+    """
 
     stock_id: Stock
     confidence: Annotated[float, Meta(ge=0, le=1)]
@@ -362,7 +371,7 @@ class OrderAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A step's action. No orders means to leave everything as it is."""
+    """A step's action. Without orders nothing is traded."""
 
     orders: list[OrderAsked]
     overall_reason: str = ""
@@ -393,7 +402,7 @@ def read_submission(
 ) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
     """Return an action's orders in true terms, its reason, and the mistakes of the other orders.
 
-    Raises :class:`BadArguments` for arguments that are not an action at all.
+    Raises :class:`BadArguments` for arguments that are not an action.
     """
     try:
         action = msgspec.json.decode(raw or "{}", type=_Loose)
@@ -429,7 +438,7 @@ def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
         raise BadArguments(f"its reason is {least}")
     amount = asked.target_weight if asked.shares is None else asked.shares
     assert amount is not None
-    # A number of shares stays in the shown unit here. Whole true lots would reveal their price.
+    # A number of shares keeps the displayed unit here. Whole true lots would reveal their price.
     real = wire.gate.real_order(
         Order(
             symbol=wire.stock_id(asked.stock_id),

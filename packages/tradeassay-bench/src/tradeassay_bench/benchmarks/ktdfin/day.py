@@ -1,17 +1,17 @@
-"""One KTD-Fin day as a sans-I/O generator: research, then a forced submission.
+"""Implement one KTD-Fin day as a sans-I/O generator: research, then a forced submission.
 
 This module decides every retry, all feedback and every counted failure of the benchmark.
 docs/reference/ktdfin.md lists the kinds of failure.
 
 - The prompt is prose and plain tables, and ends with the question. It is rendered from the masked
-  payload that agents get as data, so both have the same content.
-- An action submitted during the research is accepted if it is valid. Otherwise it ends the research.
-- If the model writes text instead of its first tool call, it is told once how to call a tool.
+  payload that agents receive as data, so both have the same content.
+- A valid action submitted during the research is accepted. An invalid one ends the research.
+- If the model writes text instead of its first tool call, one message explains how to call a tool.
 - A refusal names the orders and the changes to make. It repeats the form if the answer did not have
   it.
-- Under ``corrected``, valid orders are kept when others are refused.
-- A provider's error and a cut-off answer do not use up an attempt.
-- Giving the same wrong answer twice ends the attempts.
+- Under ``corrected``, valid orders are kept if others are refused.
+- A provider's error and a truncated answer do not use up an attempt.
+- Repeating the same wrong answer ends the attempts.
 - Only the last refused answer stays in the conversation.
 """
 
@@ -105,7 +105,7 @@ FORM = (
     '{"orders": [{"stock_id": "<stock_id>", "target_weight": <weight>, "confidence": <confidence>, '
     '"reason": "<why>"}], "overall_reason": "<what you are doing today>"}'
 )
-"""The form of an action. It is not valid JSON and names no stock, so copying it trades nothing."""
+"""The form of an action. It is not valid JSON and has no stock, so copying it trades nothing."""
 
 
 @lru_cache(maxsize=64)
@@ -184,7 +184,7 @@ def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> s
 
 
 def _market_rows(rows: Sequence[Mapping[str, Any]] | None) -> str:
-    """Return a table of names with bars, returns and factors, followed by the headlines about them."""
+    """Return a table of names with bars, returns and factors, followed by their headlines."""
     if not rows:
         return ""
     heads, parts = ("stock_id", "board", "state"), ("last_bar", "returns", "factors")
@@ -224,7 +224,7 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _SubmissionRefused(Refused):
-    """A refused submission. It counts as one failure, whatever the number of its mistakes."""
+    """A refused submission. It counts as one failure, regardless of the number of its mistakes."""
 
     def __init__(self, *complaints: Complaint) -> None:
         super().__init__(complaints[0].kind, *map(_in_true_words, complaints))
@@ -234,8 +234,8 @@ class _SubmissionRefused(Refused):
 class _DayConversation:
     """The state of a day's conversation.
 
-    ``not_sent`` describes yesterday's orders that were left out. The resulting decision is in true
-    terms. It is a failed one if no submission was accepted.
+    ``not_sent`` describes yesterday's orders that were dropped. The resulting decision is in true
+    terms. It is failed if no submission was accepted.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class _DayConversation:
             observation=wire.encode(seen),
         )
         shown = msgspec.json.decode(self.given.observation)
-        # The question is neutral: it favours neither trading nor holding.
+        # The question is neutral: it suggests neither trading nor holding.
         held = ", ".join(row["stock_id"] for row in shown["account"]["positions"])
         sells = (
             f", which of those you hold ({held}) do you sell, or neither?"
@@ -278,7 +278,7 @@ class _DayConversation:
         self.opening = [Message(role="system", text=system), Message(role="user", text=user)]
 
     def play(self) -> Dialogue:
-        """Let the model do its research until it ends it or the budget is spent, then ask for an action."""
+        """Run the research until it ends or its budget is spent, then request an action."""
         turn = 0
         while self.research and self.calls < self.config.tool_calls:
             turn += 1
@@ -296,14 +296,15 @@ class _DayConversation:
                 break
         return self.handed_in or (yield from self._submission())
 
-    # -- research ------------------------------------------------------------------------------------------------
+    # -- research --
 
     def _ends_research(self, reply: ModelReply) -> bool:
-        """Add a reply to the conversation, run its tool calls, and return whether the research is over.
+        """Add a reply to the conversation, run its tool calls, and return whether the research is
+        over.
 
-        An early action ends the research, and is accepted if it is valid. An invalid one is not an
-        attempt, because the model has not seen the form yet. It is not kept, so that it cannot be
-        copied.
+        An early action ends the research, and is accepted if it is valid. An invalid one does not
+        count as an attempt, because the model has not seen the form yet. It is removed from the
+        conversation, so that the model cannot copy it.
         """
         if any(call.name == NAME for call in reply.calls):
             with suppress(_SubmissionRefused):
@@ -317,7 +318,7 @@ class _DayConversation:
             Message(role="tool", text=self._result(call), call_id=call.id) for call in reply.calls
         ]
         if not reply.calls and self.calls == 0 and not self.reminded:
-            # Small models announce a call without making it. Once a day they are told so.
+            # Small models announce a call without making it. One message per day points this out.
             self.reminded = True
             self.talk.append(Message(role="user", text=PROMPTS.fill("no_call")))
             return False
@@ -352,7 +353,7 @@ class _DayConversation:
         self._fail(kind, true_error or shown)
         return self.wire.encode({"error": shown, "kind": kind})
 
-    # -- submission ----------------------------------------------------------------------------------------------
+    # -- submission --
 
     def _submission(self) -> Dialogue:
         if self.research:
@@ -370,7 +371,7 @@ class _DayConversation:
             )
 
         def lost(reply: ModelReply, tail: Tail) -> Tail:
-            # The research is left out where it exceeds the model's context.
+            # The research is dropped if it exceeds the model's context.
             if reply.error_kind != "context":
                 return tail
             self.talk = self.talk[-1:] if self.research else []
@@ -398,7 +399,7 @@ class _DayConversation:
             return self._failed(str(abandoned))
 
     def _judge(self, reply: ModelReply) -> Decision:
-        """Return the decision of a submission; raises :class:`Refused` with its mistakes."""
+        """Return the decision of a submission. Raises :class:`Refused` with its mistakes."""
         call = next((call for call in reply.calls if call.name == NAME), None)
         if call is None:
             raise _SubmissionRefused(
@@ -411,7 +412,7 @@ class _DayConversation:
         except BadArguments as error:
             raise _SubmissionRefused(Complaint(kind="schema", detail=str(error))) from None
         kept, broken = select_valid_orders(orders, self.day_view)
-        # The wording of each order without its name. It holds the model's own numbers only.
+        # The text of each order without its name. It contains only the model's own numbers.
         asked: dict[Stock | None, str] = {
             Stock(
                 order.symbol
@@ -440,7 +441,7 @@ class _DayConversation:
         )
 
     def _refusal(self, reply: ModelReply, refused: Refused, left: int) -> Tail:
-        """Return the messages to keep of a refused attempt: the answer and its mistakes."""
+        """Return the messages that remain of a refused attempt: the answer and its mistakes."""
         assert isinstance(refused, _SubmissionRefused)
         feedback = self.wire.encode({"failures": refused.complaints, "kind": "feedback"})
         self.given = msgspec.structs.replace(self.given, feedback=feedback)
@@ -457,7 +458,7 @@ class _DayConversation:
                 order = f" ({complaint.asked})" if complaint.asked else ""
                 subject = f"{self.wire.stock_id(complaint.stock_id)}{order}: "
             wrong.append(f"{subject}{complaint.detail}")
-        # An answer that breaks a rule of the market has the right form, which is not repeated.
+        # An answer that breaks only a market rule has the right form, so the form is not repeated.
         unread = any(complaint.kind != "constraint" for complaint in refused.complaints)
         text = PROMPTS.fill(
             "refused",
@@ -477,18 +478,20 @@ class _DayConversation:
 
 
 def _in_true_words(wrong: Complaint | ActionViolation) -> str:
-    """Return a mistake with its true symbol, for the journal."""
+    """Return the text of a mistake with its true symbol, for the journal."""
     subject = "" if wrong.stock_id is None else f"{wrong.stock_id.symbol}: "
     rule = f"{wrong.rule}: " if isinstance(wrong, Complaint) and wrong.rule is not None else ""
     return f"{subject}{rule}{wrong.detail}"
 
 
 HISTORY = 300
-"""This many sessions before the first one get their own label. Older days are counted by calendar."""
+"""Number of sessions before the first one that have their own labels. Labels of older days follow
+the calendar.
+"""
 
 
 class _FirstDaySnapshot:
-    """The parts of a snapshot that a mask needs, limited to what the first observation shows."""
+    """The parts of a snapshot that a mask needs, limited to the data of the first observation."""
 
     def __init__(self, observation: Observation) -> None:
         self.view = observation.view
@@ -521,7 +524,7 @@ class Ktdfin(ModelProtocol):
         self._not_sent: tuple[str, ...] = ()
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        self._rng = rng  # the mask is drawn from it when the first day is seen
+        self._rng = rng  # the mask is drawn from it on the first day
         self._mask = None
         self._index_start = None
         self._yesterday = None

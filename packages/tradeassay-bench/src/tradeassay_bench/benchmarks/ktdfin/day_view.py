@@ -1,4 +1,4 @@
-"""A day's market and account in the form that tools and checks use: roster, factors and prices."""
+"""Provide a day's market and account for tools and checks: roster, factors and prices."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Roster:
     ``bands`` are the official daily limits. ``limits`` are the changes at which a name stops
     trading, a buffer below the bands. Both are infinite without a limit. They cover ordinary names
     and names under special treatment. Only the exchange handles new listings, which have no limits
-    in their first sessions. ``key`` identifies the rules under which the roster is valid.
+    in their first sessions. ``key`` identifies the rules for which the roster is valid.
     """
 
     key: tuple[str, frozenset[str]]
@@ -49,7 +49,7 @@ def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) ->
     rules = venues.get(venue).price_limits if era is None else era.price_limits
     special: frozenset[str] = frozenset()
     if era is not None:
-        with suppress(DataError):  # the data says nothing about special treatment
+        with suppress(DataError):  # the data has no information about special treatment
             special = frozenset(view.members("ST"))
     key = ("" if era is None else era.start, special)
     if known is not None and known.key == key and known.symbols is view.symbols:
@@ -80,16 +80,16 @@ def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) ->
 
 
 YEAR = 253
-"""Bars that the factors need: 252 closes and the one before."""
+"""Number of bars that the factors need: 252 closes and the one before."""
 _FIELDS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 
 
 class FactorFeed:
     """Computes factors incrementally from an episode's views, one session at a time.
 
-    Days must come in order. A skipped day or a new listing restarts the feed from the view's
-    history. The values equal those of :func:`tradeassay.factors.last_row_of` up to rounding, which
-    differs because a split rescales earlier input. They depend only on the sequence of views.
+    Days must be in order. A skipped day or a new listing restarts the feed from the view's history.
+    The values equal those of :func:`tradeassay.factors.last_row_of` up to rounding, which differs
+    because a split rescales earlier input. They depend only on the sequence of views.
     """
 
     def __init__(self) -> None:
@@ -99,14 +99,16 @@ class FactorFeed:
         self._stream = FactorStream(0)
 
     def values(self, view: MarketView | ShownBars, names: Sequence[str] = FACTOR_NAMES) -> Floats:
-        """Return the factors known now, one row for each name, shape (names, columns of the view)."""
+        """Return the factors known now, one row per factor name, shape (names, columns of the
+        view).
+        """
         self.follow(view)
         if self._last is None:
             return np.full((len(names), len(view.symbols)), np.nan)
         return self._stream.values(names)
 
     def follow(self, view: MarketView | ShownBars) -> None:
-        """Read the last completed session of a view. A session that was read before is skipped."""
+        """Read the last completed session of a view, unless it was read before."""
         if view is self._view:
             return
         self._view = view
@@ -118,9 +120,9 @@ class FactorFeed:
         follows = self._last is not None and days.size == 2 and days[0] == self._last
         if follows and len(symbols) == len(self._symbols):
             bars = np.array([view.bars(field, 2) for field in _FIELDS])
-            # A view shows all history in terms of its own day's shares. If its previous close differs
-            # from the one read before, the name has split since. The last close of a name that
-            # returns from a suspension lies further back.
+            # A view expresses all history in shares of its own day. If its previous close differs
+            # from the stored one, the name has split since. The last close of a name that returns
+            # from a suspension is older.
             closes, before = bars[2], self._stream.last_close
             back = (np.isnan(before) & ~np.isnan(closes[1])).nonzero()[0]
             if back.size or closes[0].tobytes() != before.tobytes():
@@ -140,7 +142,7 @@ class FactorFeed:
 
 
 def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
-    """Return the last close before the last session in terms of today's shares.
+    """Return the last close before the last session, in terms of today's shares.
 
     It is NaN for a name without a close in the last year.
     """
@@ -157,7 +159,7 @@ def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
 
 
 AT_LIMIT = 1e-9
-"""A change this close to the threshold counts as reaching it, as it does at the exchange."""
+"""Tolerance of a threshold, equal to the exchange's."""
 BAR_DIGITS: dict[Field, int] = {
     "open": 4,
     "high": 4,
@@ -166,20 +168,21 @@ BAR_DIGITS: dict[Field, int] = {
     "volume": 0,
     "amount": 0,
 }
-"""The number of decimals of a bar as shown. More decimals cost tokens and carry no information."""
+"""Number of decimals of a bar in a model's tables. More decimals would only cost tokens."""
 STEP = 0.005
-"""If levels are hidden, weights are shown in these steps, and money in these parts of the initial
-account."""
+"""Step of displayed weights if levels are hidden. Amounts are displayed in steps of this fraction
+of the initial account.
+"""
 HISTORY = 61
-"""The number of closes kept in memory, enough for a return over sixty sessions."""
+"""Number of closes kept in memory, enough for a return over sixty sessions."""
 
 
 class DayView:
-    """A day's market and account for the tools, in true names and days. The gate masks them later.
+    """A day's market and account for the tools, with true names and days. :class:`Wire` masks them
+    later.
 
-    Checks use the true series. Under a hardened mask every number that is shown comes from
-    ``shown``, the masked bars, because a factor or return of the true ones would reveal their level
-    or shape.
+    Checks use the true series. Under a hardened mask every displayed number comes from ``shown``,
+    the masked bars, because a factor or return of the true bars would reveal their level or shape.
     """
 
     def __init__(
@@ -201,7 +204,8 @@ class DayView:
         self.rules = observation.rules
 
     def shares_shown(self, column: int, quantity: float) -> float:
-        """Return a number of shares as shown: scaled inversely to prices and rounded to two digits.
+        """Return the displayed number of shares: scaled inversely to prices and rounded to two
+        digits.
 
         All digits would reveal the scale, because true shares come in lots.
         """
@@ -211,9 +215,9 @@ class DayView:
         return float(f"{shares:.1e}")
 
     def money(self, value: float) -> float:
-        """Return an amount of money as shown, in cents or in steps if levels are hidden.
+        """Return the displayed amount of money, in cents or in steps if levels are hidden.
 
-        To the cent, the cost of a purchase would be a multiple of a lot's price.
+        An amount in cents would reveal the price of a lot, because purchases cost a multiple of it.
         """
         if self.shown is None:
             return round(float(value), 2)
@@ -221,14 +225,13 @@ class DayView:
         return round(round(value / step) * step, 2)
 
     def share(self, value: float) -> float:
-        """Return a weight as shown."""
+        """Return the displayed value of a weight."""
         return round(value, 4) if self.shown is None else round(round(value / STEP) * STEP, 4)
 
     def price(self, column: int, value: float, field: Field) -> float | None:
-        """Return a true price of the last session as shown.
+        """Return the displayed value of a true price of the last session.
 
-        ``field`` is the field of the bar to which the price is comparable. Its masked value gives
-        the scale.
+        ``field`` is the comparable field of the bar. Its masked value determines the scale.
         """
         if self.shown is None or not np.isfinite(value):
             return rounded(value)
@@ -240,7 +243,7 @@ class DayView:
         return rounded(value * scale, 2)
 
     def limits(self, column: int) -> dict[str, float | None]:
-        """Return the last close and the coming session's price limits of a name, as shown."""
+        """Return the displayed last close and price limits for the coming session of a name."""
         close, band = float(self.last_close[column]), float(self.roster.bands[column])
         shown, digits = rounded(close), 4
         if self.shown is not None:
@@ -250,16 +253,18 @@ class DayView:
         return {"prev_close": shown, "limit_up": up, "limit_down": down}
 
     def bars(self, field: Field, lookback: int) -> Floats:
-        """Return a field of all columns as shown, before rounding."""
+        """Return a displayed field of all columns, before rounding."""
         return (self.view if self.shown is None else self.shown).bars(field, lookback)
 
     @cached_property
     def shown_closes(self) -> Floats:
-        """The last closes as shown, shape (at most 61, columns)."""
+        """Return the displayed last closes, shape (at most 61, columns)."""
         return self.closes if self.shown is None else self.shown.bars("close", HISTORY)
 
     def index_levels(self, sessions: int) -> Floats:
-        """Return the last levels of the benchmark index as shown; empty without an index."""
+        """Return the displayed last levels of the benchmark index. The array is empty without an
+        index.
+        """
         index = self.rules.benchmark_index
         if index is None:
             return np.empty(0)
@@ -269,37 +274,39 @@ class DayView:
 
     @cached_property
     def days(self) -> tuple[str, ...]:
-        """The completed sessions within the longest lookback, oldest first."""
+        """Return the completed sessions within the longest lookback, oldest first."""
         return tuple(map(date.isoformat, self.view.sessions(self.config.longest_lookback).tolist()))
 
     @cached_property
     def as_of(self) -> Day | None:
-        """The last completed session, or None before the first."""
+        """Return the last completed session, or None before the first."""
         last = self.view.sessions(1).tolist()
         return Day(last[0].isoformat()) if last else None
 
     @cached_property
     def today(self) -> Day:
-        """The session at whose open the orders are filled."""
+        """Return the session at whose open the orders are filled."""
         return Day(self.observation.session)
 
     @cached_property
     def factors(self) -> Floats:
-        """The nine factors as shown, shape (9, columns)."""
+        """Return the nine displayed factors, shape (9, columns)."""
         return self._feed.values(self.shown or self.view)
 
     def factor_rows(self, names: Sequence[str]) -> Floats:
-        """Return some of the factors as shown, shape (names, columns)."""
+        """Return the given displayed factors, shape (names, columns)."""
         return self._feed.values(self.shown or self.view, names)
 
     @cached_property
     def closes(self) -> Floats:
-        """The last closes, split-adjusted, shape (at most 61, columns)."""
+        """Return the last true closes, split-adjusted, shape (at most 61, columns)."""
         return self.view.bars("close", HISTORY)
 
     @cached_property
     def last_close(self) -> Floats:
-        """The last known close of every column in terms of today's shares; NaN if there is none."""
+        """Return the last known close of every column in terms of today's shares, NaN without a
+        close.
+        """
         closes = self.closes
         if closes.shape[0] == 0:
             return np.full(closes.shape[1], np.nan)
@@ -312,12 +319,14 @@ class DayView:
 
     @cached_property
     def last_bars(self) -> dict[str, Floats]:
-        """The last bar of every column by field as shown; empty arrays before the first session."""
+        """Return the displayed last bar of every column by field (empty before the first
+        session).
+        """
         rows = {field: self.bars(field, 1) for field in FIELDS}
         return {field: bars[-1] if bars.shape[0] else np.empty(0) for field, bars in rows.items()}
 
     def change(self, sessions: int) -> Floats:
-        """Return the shown return over the last sessions; NaN if either close is missing."""
+        """Return the displayed return over the last sessions, NaN if either close is missing."""
         known = self._changes.get(sessions)
         if known is None:
             known = _change(self.shown_closes, sessions)
@@ -326,31 +335,31 @@ class DayView:
 
     @cached_property
     def last_change(self) -> Floats:
-        """The true change of the last session."""
+        """Return the true change of the last session."""
         return self.change(1) if self.shown is None else _change(self.closes, 1)
 
     @cached_property
     def at_limit_up(self) -> Bools:
-        """A mask of the names that closed at or beyond their buffered upper limit."""
+        """Return a mask of the names that closed at or beyond their buffered upper limit."""
         return np.asarray(self.last_change >= self.roster.limits - AT_LIMIT)
 
     @cached_property
     def at_limit_down(self) -> Bools:
-        """A mask of the names that closed at or beyond their buffered lower limit."""
+        """Return a mask of the names that closed at or beyond their buffered lower limit."""
         return np.asarray(self.last_change <= AT_LIMIT - self.roster.limits)
 
     @cached_property
     def tradable(self) -> Bools:
-        """A mask of the names that are not suspended, as far as is known."""
+        """Return a mask of the names that are not known to be suspended."""
         return self.view.tradable()
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """The symbols that may be bought."""
+        """Return the symbols that may be bought."""
         return frozenset(self.observation.universe)
 
     def column(self, stock: Stock) -> int:
-        """Return a stock's column; raises :class:`DataError` if it is not listed yet."""
+        """Return a stock's column. Raises :class:`DataError` if it is not listed yet."""
         return self.view.column(stock.symbol)
 
     def in_reach(self, stock: Stock) -> bool:
@@ -368,15 +377,15 @@ class DayView:
     def factor_values(
         self, columns: Sequence[int], names: Sequence[str]
     ) -> list[dict[str, float | None]]:
-        """Return the factors of some columns by name, as shown."""
+        """Return the displayed factors of some columns by name."""
         rows = map(all_rounded, self.factor_rows(names)[:, list(columns)])
         return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]
 
     def top_of_each(self, top: int, most: int) -> Ints:
         """Return the union of the ``top`` names by each factor, at most ``most``, in column order.
 
-        Places are filled in rounds: the best name by each factor, then the second best, and so on. A
-        union that is cut short therefore favours no factor.
+        Names are selected in rounds: the best name by each factor, then the second best, and so on.
+        A truncated union therefore favours no factor.
         """
         columns = self.observation.columns
         columns = columns[self.tradable[columns] & ~self.at_limit_up[columns]]
@@ -396,8 +405,8 @@ def in_order(values: Floats, ties: Floats | None) -> Ints:
     """Return the indices that sort values, lowest first.
 
     Equal values keep their order, which follows the true symbols. Under a hardened mask they are
-    ordered by ``ties``, the closes shown. Two factors of 300 names have hundreds of equal scores,
-    and from their order a program could read the alphabet of the true symbols.
+    ordered by ``ties``, the displayed closes. Two factors of 300 names have hundreds of equal
+    scores, and their order would reveal the alphabetical order of the true symbols.
     """
     return np.argsort(values, kind="stable") if ties is None else np.lexsort((ties, values))
 

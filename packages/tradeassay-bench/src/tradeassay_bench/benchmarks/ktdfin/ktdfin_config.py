@@ -1,4 +1,4 @@
-"""The settings of KTD-Fin's protocol, including those for which the paper publishes no value."""
+"""Define the settings of KTD-Fin's protocol, including those without a published value."""
 
 from typing import Annotated, Literal, get_args
 
@@ -19,9 +19,9 @@ Share = Annotated[float, Meta(gt=0, le=1)]
 class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of KTD-Fin's protocol.
 
-    - ``mode``: what the model sees.
-    - ``mask``: what is hidden in it.
-    - ``control``: the arm without a mask, in which the model is asked not to use its memory.
+    - ``mode``: the data that the model sees.
+    - ``mask``: the information hidden from the model.
+    - ``control``: the arm without a mask, in which the prompt forbids the use of memory.
     - ``rebase_prices``, ``scale_volumes``, ``scrub_news``: harden a mask beyond the paper.
     - ``news``: add dated headlines. The paper has prices only.
     - ``retries``: the paper's number of retries.
@@ -31,14 +31,14 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     - ``tool_calls``: tool calls per step.
     - ``max_candidates``: orders per step.
     - ``max_positions``, ``max_weight``: limits of the portfolio.
-    - ``min_reason``: the shortest reason in characters. The default is 1, because names count as
-      part of a reason and are longer under a mask.
+    - ``min_reason``: the minimum length of a reason in characters. The default is 1, because names
+      count as part of a reason and are longer under a mask.
     - ``temperature``, ``max_tokens``, ``timeout_s``: settings of the model.
-    - ``table_top``, ``table_size``: names per factor, and in all, in the ``fixed-candidate`` table.
+    - ``table_top``, ``table_size``: names per factor and in total in the ``fixed-candidate`` table.
     - The remaining fields are limits of a single tool call.
 
-    A target that is already met is not a mistake. Under ``corrected``, valid orders are kept when
-    others are refused. A provider's error and a cut-off answer do not use up an attempt.
+    A target that is already met is not a mistake. Under ``corrected``, valid orders are kept if
+    others are refused. A provider's error and a truncated answer do not use up an attempt.
     """
 
     convention: Convention = "corrected"
@@ -68,7 +68,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def mask_config(self) -> MaskConfig:
-        """The mask of an episode; raises :class:`UserError` for an invalid combination."""
+        """Return the mask of an episode. Raises :class:`UserError` for an invalid combination."""
         return MaskConfig(
             level=self.mask,
             control=self.control,
@@ -79,14 +79,16 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def refuses_at_limit(self) -> bool:
-        """Whether an order is refused before it is sent if its name closed at a price limit.
+        """Return whether orders are refused for names that closed at a price limit.
 
-        The paper removes such names from the candidates. Under ``corrected`` the exchange decides at
-        the open, because a name that closed at its limit may open below it.
+        The paper removes such names from the candidates. Under ``corrected`` the exchange decides
+        at the open, because a name that closed at its limit may open below it.
         """
         return self.convention == "paper"
 
     @property
     def keeps_valid_orders(self) -> bool:
-        """Whether valid orders are kept if others of the action break a rule, unlike in the paper."""
+        """Return whether valid orders are kept if others of the action break a rule, unlike in the
+        paper.
+        """
         return self.convention == "corrected"

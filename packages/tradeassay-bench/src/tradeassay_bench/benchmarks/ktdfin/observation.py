@@ -1,6 +1,6 @@
-"""The payload that a model sees at the start of a day.
+"""Build the payload that a model sees at the start of a day.
 
-It holds the account, its performance, the outcome of the last orders and, by mode, some names.
+It contains the account, its performance, the outcome of the last orders and, by mode, some names.
 """
 
 import math
@@ -16,11 +16,14 @@ from tradeassay_bench.core.events import Filled, Rejected, Trimmed
 from tradeassay_bench.core.time import DAY, moment
 
 HIDDEN_LOT = 1e-6
-"""The lot that is shown if shares are rescaled. The true lot would reveal the scale."""
+"""The displayed lot if shares are rescaled. The true lot would reveal the scale."""
 
 
 class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A holding. ``sellable`` leaves out what T+1 locks; ``profit`` is against the average price paid."""
+    """A holding.
+
+    ``sellable`` excludes shares that T+1 locks. ``profit`` is relative to the average price paid.
+    """
 
     stock_id: Stock
     board: str
@@ -53,14 +56,14 @@ class FillShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusalShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An order of the last session that was refused or cut, and why."""
+    """An order of the last session that was refused or cut, with the reason."""
 
     stock_id: Stock
     reason: str
 
 
 class Performance(msgspec.Struct, frozen=True, kw_only=True):
-    """Returns since the start and over the last session, and the index's over the same sessions."""
+    """Returns since the start and over the last session, of the account and of the index."""
 
     total_return: float | None
     index_return: float | None
@@ -70,7 +73,7 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """One item: the day it appeared, the names it is about (those in reach only) and its title."""
+    """One news item: its day, its title, and the names it mentions that the tools may show."""
 
     day: Day
     stock_ids: tuple[Stock, ...]
@@ -78,7 +81,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Constraints(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that an action must obey. Costs are shares of what is traded."""
+    """The rules for an action. Costs are fractions of the traded value."""
 
     max_weight: float
     max_positions: int
@@ -93,7 +96,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One name of the table in ``fixed-candidate``: its last bar, recent returns and factors."""
+    """One name in the table of ``fixed-candidate``: its last bar, recent returns and factors."""
 
     stock_id: Stock
     board: str
@@ -105,7 +108,10 @@ class CandidateRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``."""
+    """The payload of a day.
+
+    ``memory-only`` has ``universe``. ``fixed-candidate`` has ``candidates`` and ``held``.
+    """
 
     kind: str
     mode: Mode
@@ -126,9 +132,9 @@ class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 def observe(
     day_view: DayView, wire: Wire, performance: Performance, not_sent: Sequence[str] = ()
 ) -> ObservationShown:
-    """Return today's payload. Names are ordered as shown, never by their true symbols.
+    """Return today's payload. Names are sorted by their displayed names, never by true symbols.
 
-    ``not_sent`` describes yesterday's orders that broke a rule and were left out.
+    ``not_sent`` describes yesterday's orders that broke a rule and were dropped.
     """
     config, rules, mode, roster = (
         day_view.config,
@@ -267,9 +273,9 @@ def show_performance(
 
 
 def headlines(day_view: DayView, stock: Stock | None) -> tuple[Headline, ...]:
-    """Return the newest headlines about a stock, or with None about the market as a whole.
+    """Return the newest headlines about a stock, or about the market as a whole with None.
 
-    Headlines after the view's clock are not known yet.
+    Only headlines up to the view's clock are included.
     """
     since = day_view.view.clock - day_view.config.news_days * DAY
     most = day_view.config.news_items

@@ -1,4 +1,4 @@
-"""The measures of a KTD-Fin run: outcomes of orders, the panel, and the published figures."""
+"""Compute the measures of a KTD-Fin run: outcomes of orders, the panel, and published numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """An order with a confidence, and its name's return from the fill at the open to the next open.
 
     The next open is the first time at which T+1 allows a purchase to be sold. The return includes
-    dividends. ``next_return`` is None if one of the two opens does not exist.
+    dividends. ``next_return`` is None if either open is missing.
     """
 
     step: int
@@ -49,10 +49,10 @@ class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
     next_return: float | None
 
     def right(self, convention: Convention) -> bool | None:
-        """Return whether the order was right; None without a return.
+        """Return whether the order was right, or None without a return.
 
-        Under ``paper`` an order is right if its name gained, whatever the side. Under ``corrected``
-        a sale is right if its name lost.
+        Under ``paper`` an order is right if its name gained, for both sides. Under ``corrected`` a
+        sale is right if its name lost.
         """
         if self.next_return is None:
             return None
@@ -96,7 +96,7 @@ def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
 
 
 class KtdfinFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One published figure, as a fraction. ``bound`` marks a limit given in place of a value."""
+    """One published number, as a fraction. ``bound`` marks a limit instead of a value."""
 
     who: str
     measure: str
@@ -123,12 +123,15 @@ class KtdfinSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> Published[KtdfinFigure]:
-    """Return the figures published in the paper."""
+    """Return the numbers published in the paper."""
     return msgspec.convert(load_published("ktdfin"), Published[KtdfinFigure])
 
 
 def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> tuple[str, ...]:
-    """Return all reasons why one of our results is not comparable with a figure; empty if it is."""
+    """Return all reasons why one of our results is not comparable with a published number.
+
+    The tuple is empty if the result is comparable.
+    """
     checks = (
         (ours.data == "real", "our data is synthetic"),
         (ours.market == "ashare", "our market is not the Chinese A-share market"),
@@ -159,9 +162,9 @@ def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> tuple[str, ...]:
 
 DEFAULT = BootstrapConfig()
 CONSTRAINT = "constraint"
-"""The kind of failure of a submission that had the right form and broke a rule."""
+"""Kind of failure of a submission with the right form that broke a rule."""
 BAD_CALLS = frozenset(("parse", "tool"))
-"""Kinds of failures of research calls that did not parse or could not be answered."""
+"""Kinds of failures of research calls that could not be parsed or answered."""
 
 
 _MEASURES = msgspec.toml.decode(
@@ -180,8 +183,8 @@ def ktdfin_panel(
 ) -> dict[str, Measure]:
     """Return the ten measures and two diagnostics of an episode, each with an interval or a reason.
 
-    ``series`` comes from ``series_from_records`` and ``outcomes`` from :func:`order_outcomes`. A
-    failed episode has no results, but its rates are still returned.
+    ``series`` is the output of ``series_from_records``, ``outcomes`` the output of
+    :func:`order_outcomes`. A failed episode has no results, but its rates are still returned.
     """
     scored = score(series, bootstrap=bootstrap)
     measures = {"total_return": scored["cumulative_return"]}
@@ -207,11 +210,12 @@ def ktdfin_panel(
 
 
 def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
-    """Return the share of days without a submission of the right form, after all retries.
+    """Return the rate of days without a submission of the right form, after all retries.
 
-    Every failed day counts, whatever the last failure was: an answer of another form, a cut-off or
-    repeated answer, or no answer at all. A failed day does not count if one of its submissions was
-    refused for breaking a constraint, because constraints are checked only if the form is right.
+    Every failed day counts, regardless of the last failure: an answer of the wrong form, a
+    truncated or repeated answer, or no answer. A failed day does not count if one of its
+    submissions was refused for breaking a constraint, because constraints are checked only if the
+    form is right.
     """
     count = 0
     for record in records:
@@ -223,7 +227,9 @@ def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Me
 
 
 def tool_validity_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
-    """Return the share of research calls that were answered. Calls beyond the budget do not count."""
+    """Return the rate of research calls that were answered. Calls beyond the budget are
+    excluded.
+    """
     calls = 0
     bad = 0
     for record in records:

@@ -1,4 +1,4 @@
-"""KTD-Fin's windows and venue."""
+"""Define KTD-Fin's windows and venue."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 
 SHORT = 43
-"""The number of sessions in W1 to W10 under ``corrected``, as stated in the paper."""
+"""Number of sessions in W1 to W10 under ``corrected``, as stated in the paper."""
 WARM_UP = 252
-"""The number of sessions that must precede a window, so that every factor has a value."""
+"""Number of sessions required before a window, so that every factor has a value."""
 NEWS_BEGUN = 0.05
-"""News counts as available from the time at which this share of all headlines was published. Vendors
-have a few stray headlines from years before."""
+"""News is available from the time at which this share of all headlines was published. Vendors have
+a few stray headlines from earlier years.
+"""
 LONG = "long"
 
 
 class PaperWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A window as printed; ``sessions`` is its length on the Shanghai calendar."""
+    """A window as published. ``sessions`` is its length on the Shanghai calendar."""
 
     code: str
     first: str
@@ -57,14 +58,14 @@ def paper_windows() -> tuple[PaperWindow, ...]:
 def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
     """Return the windows available in a dataset.
 
-    Real A-shares that cover the dates of a window are played on these dates. Under ``paper`` the
-    window lasts from the first to the last printed day. Under ``corrected`` it has 43 sessions from
-    the first day. The long window is always as printed.
+    For real A-shares that cover the dates of a window, the window has these dates. Under ``paper``
+    it extends from the first to the last published day. Under ``corrected`` it has 43 sessions from
+    the first day. The long window always has its published dates.
 
     In all other data a window is *structural* and has the length of the published one. The ten
     windows are spread evenly over the sessions after a year of history and after the start of the
     news, if real data has any. The long window is as long as the data allows. A window that does
-    not fit into the data is left out.
+    not fit into the data is skipped.
     """
     is_real = snapshot.facts.kind == "real"
     has_printed_dates = is_real and snapshot.calendar == "XSHG"
@@ -82,7 +83,7 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
 
 def _as_printed(window: PaperWindow, sessions: Days, convention: Convention) -> NamedWindow | None:
-    """Return a window on its printed dates; None if the data does not cover them."""
+    """Return a window on its published dates, or None if the data does not cover them."""
     start = int(np.searchsorted(sessions, np.datetime64(window.first, "D")))
     if convention == "paper" or window.code == LONG:
         stop = int(np.searchsorted(sessions, np.datetime64(window.last, "D"), side="right"))
@@ -98,7 +99,7 @@ def _as_printed(window: PaperWindow, sessions: Days, convention: Convention) -> 
 def _structural(
     place: int, window: PaperWindow, sessions: Days, convention: Convention, begin: int
 ) -> NamedWindow | None:
-    """Return a window of the printed length on other dates; None if it does not fit."""
+    """Return a window of the published length on other dates, or None if it does not fit."""
     room = sessions.size - begin
     length = window.length(convention)
     start = begin
@@ -121,5 +122,5 @@ PAPER_VENUE = msgspec.structs.replace(
     title="China A-shares as KTD-Fin has them: T+1, price limits, no limit by volume",
     participation=Participation(),
 )
-"""The paper's execution layer, which has lots, T+1, price limits and costs, but no volume limit."""
+"""The paper's execution layer: lots, T+1, price limits and costs, but no volume limit."""
 venues.add(PAPER_VENUE.id, PAPER_VENUE)

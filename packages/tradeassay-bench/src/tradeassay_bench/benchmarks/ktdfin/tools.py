@@ -1,4 +1,6 @@
-"""The six research tools: pure functions of the day's view. Their answers are written as JSON."""
+"""Implement the six research tools as pure functions of the day's view. Answers are written as
+JSON.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,7 +28,7 @@ DIMS: tuple[str, ...] = (*FACTOR_NAMES, *RETURNS, "volatility_20d", "drawdown_60
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every tool's arguments."""
+    """Base class of every tool's arguments."""
 
 
 class ToolRefused(AgentError):
@@ -38,7 +40,7 @@ class ToolRefused(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``answer`` may raise :class:`ToolRefused`, which the gate turns into a masked error."""
+    """One tool. ``answer`` may raise :class:`ToolRefused`, which becomes a masked error."""
 
     name: str
     description: str
@@ -47,7 +49,7 @@ class Tool:
 
 
 def look_up(day_view: DayView, stock: Stock) -> int:
-    """Return a stock's column; raises :class:`ToolRefused` if tools may not show the stock."""
+    """Return a stock's column. Raises :class:`ToolRefused` if tools may not show the stock."""
     if not day_view.in_reach(stock):
         hint = "use an id exactly as it was shown"
         raise ToolRefused("no such stock id in the universe or the portfolio", hint=hint)
@@ -65,7 +67,7 @@ def refuse_future(day_view: DayView, day: Day | None) -> None:
 
 
 class ContextArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``as_of`` may only name the last completed day: there is no other context."""
+    """Arguments of the market context. ``as_of`` may only name the last completed day."""
 
     as_of: Day | None = None
 
@@ -132,7 +134,7 @@ def _sectors(day_view: DayView) -> list[Shown]:
     shown = []
     for sessions in HORIZONS[:3]:
         values, of, among = day_view.change(sessions)[columns], group, counts
-        if not math.isfinite(values.sum()):  # a name without a close in between
+        if not math.isfinite(values.sum()):  # a name without a close in this period
             known = np.isfinite(values)
             values, of = values[known], group[known]
             among = np.bincount(of, minlength=counts.size)
@@ -151,7 +153,10 @@ def _sectors(day_view: DayView) -> list[Shown]:
 
 
 class ScreenArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``factors`` to rank by, each counting the same, a leading minus preferring low values."""
+    """Arguments of a screen.
+
+    ``factors`` are equally weighted. A leading minus prefers low values.
+    """
 
     factors: Annotated[list[str], Meta(min_length=1, max_length=2 * len(FACTOR_NAMES))]
     top_k: Annotated[int, Meta(ge=1)] = 20
@@ -160,9 +165,9 @@ class ScreenArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 def screen_candidates(day_view: DayView, arguments: ScreenArguments) -> Shown:
     """Rank the names that may be bought by factors.
 
-    A score is the mean of a name's percentile ranks, 1 being best. ``left_out`` counts the names
-    that are suspended, closed limit-up or have no value. Raises :class:`ToolRefused` for an unknown
-    factor or too many names.
+    A score is the mean of a name's percentile ranks, with 1 as the best. ``left_out`` counts the
+    names that are suspended, closed limit-up or have no value. Raises :class:`ToolRefused` for an
+    unknown factor or too many names.
     """
     if arguments.top_k > day_view.config.most_screened:
         raise ToolRefused(f"top_k is at most {day_view.config.most_screened}")
@@ -203,7 +208,9 @@ def screen_candidates(day_view: DayView, arguments: ScreenArguments) -> Shown:
 
 
 class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lookback`` sessions up to ``as_of`` (the last completed day when left out)."""
+    """Arguments of a snapshot: ``lookback`` sessions up to ``as_of`` (default: the last completed
+    day).
+    """
 
     stock_id: Stock
     lookback: Annotated[int, Meta(ge=1)] = 20
@@ -213,8 +220,8 @@ class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fie
 def stock_snapshot(day_view: DayView, arguments: SnapshotArguments) -> Shown:
     """Return the recent bars of one name, oldest first, with its factors and price limits.
 
-    Factors and limits are those of the data cutoff. Raises :class:`ToolRefused` for a future day
-    and for too long a lookback.
+    Factors and limits are as of the data cutoff. Raises :class:`ToolRefused` for a future day or an
+    excessive lookback.
     """
     config = day_view.config
     column = look_up(day_view, arguments.stock_id)
@@ -247,7 +254,7 @@ def stock_snapshot(day_view: DayView, arguments: SnapshotArguments) -> Shown:
 
 
 class CompareArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which names, and in which respects."""
+    """Arguments of a comparison: the names and the dimensions."""
 
     stock_ids: Annotated[list[Stock], Meta(min_length=1)]
     dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
@@ -297,11 +304,11 @@ def _dimension(day_view: DayView, dim: str, columns: Ints) -> Floats:
 
 
 class PortfolioArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """None."""
+    """Arguments of the portfolio state. There are none."""
 
 
 def portfolio_state(day_view: DayView, arguments: PortfolioArguments) -> Shown:
-    """Return the account. ``locked`` are the shares that cannot be sold in the coming session yet."""
+    """Return the account. ``locked`` counts shares that cannot be sold in the coming session."""
     account = show_account(day_view)
     locked = {
         row.stock_id: row.shares - row.sellable
@@ -311,11 +318,11 @@ def portfolio_state(day_view: DayView, arguments: PortfolioArguments) -> Shown:
     return {"as_of": day_view.as_of, **msgspec.structs.asdict(account), "locked": locked}
 
 
-# -- risk_check: would these weights be allowed, and what would the portfolio look like? --
+# -- risk_check: whether weights are allowed, and the resulting portfolio --
 
 
 class RiskArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Weights to be held; what is not named stays as it is."""
+    """Target weights. Positions without a weight do not change."""
 
     target_weights: Annotated[
         dict[Stock, Annotated[float, Meta(ge=0, le=1)]], Meta(min_length=1, max_length=60)

@@ -1,8 +1,9 @@
-"""Encode typed results as masked JSON, and decode a model's JSON into typed arguments in true terms.
+"""Encode typed results as masked JSON, and decode a model's JSON into typed arguments in true
+terms.
 
-All traffic with the model passes through here. Only this module encodes and decodes :class:`Stock`,
-:class:`Day` and :class:`Prose`, and the episode's mask decides how they are shown. They are neither
-structs nor dataclasses, because msgspec would encode those as objects.
+All traffic with the model passes through this module. Only this module encodes and decodes
+:class:`Stock`, :class:`Day` and :class:`Prose`, and the episode's mask determines their displayed
+values. They are neither structs nor dataclasses, because msgspec would encode those as objects.
 
 An error never repeats a word that the model wrote. A guessed name would be masked on its way back,
 and the model would learn its alias.
@@ -23,7 +24,7 @@ from tradeassay_bench.masking import Gate, UnknownAlias
 
 
 class _Masked:
-    """A value that is shown under another name; ``true`` is the real one."""
+    """A value that is displayed under an alias. ``true`` is the real value."""
 
     __slots__ = ("true",)
 
@@ -61,7 +62,7 @@ class Day(_Masked):
 
 
 class Prose(_Masked):
-    """A text from outside, such as news, that may name a company or a date."""
+    """An external text, such as news, that may name a company or a date."""
 
     __slots__ = ()
 
@@ -88,7 +89,7 @@ _FIELD_WORDS = frozenset(
     "stocks stop_loss strategy summary symbol symbols take_profit target target_price target_shares "
     "target_weights ticker tickers time top_k total type unit units value volume weight weights".split()
 )
-"""Names that models give to fields that do not exist."""
+"""Names that models invent for fields."""
 
 
 class BadArguments(TradeassayError):
@@ -128,8 +129,8 @@ class Wire:
         """Return a model's arguments in true terms.
 
         Raises :class:`BadArguments`, in words for the model, for arguments that are not JSON or do
-        not match the schema. Raises :class:`UnknownAlias` for a name or day that the episode does
-        not have.
+        not match the schema. Raises :class:`UnknownAlias` for a name or day that is not part of the
+        episode.
         """
         try:
             return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
@@ -148,8 +149,8 @@ class Wire:
         """Return whether an error may repeat a word that the model wrote.
 
         Only common names of fields may be repeated. Repeating other words would reveal whether they
-        name something in the data. The rule is the same under every mask, so that a bright model
-        gets no help that a blinded one does not get.
+        name something in the data. The rule is the same under every mask, so that models under a
+        bright mask have no advantage.
         """
         return word.lower() in _FIELD_WORDS
 

@@ -1,4 +1,4 @@
-"""StockBench: language models trade a portfolio of large US stocks, day by day."""
+"""Implement StockBench: language models trade a portfolio of large US stocks, day by day."""
 
 from typing import TYPE_CHECKING
 

@@ -25,7 +25,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class AnswerComplaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing wrong with an answer, as told to the model."""
+    """One mistake in an answer, in words for the model."""
 
     kind: str
     detail: str
@@ -33,7 +33,7 @@ class AnswerComplaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class AnswerFeedback(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything wrong with an answer."""
+    """All mistakes in an answer."""
 
     failures: tuple[AnswerComplaint, ...]
     kind: str = "feedback"
@@ -48,14 +48,14 @@ class AnswerRefused(Refused):
 
 
 class Picked(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to the overview. Fields that nobody asked for are not read."""
+    """The answer to the overview. Unknown fields are ignored."""
 
     analyse: list[str]
     reason: str = ""
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What is decided about one name. The target may be left out where the action says it all (hold, close)."""
+    """The decision about one name. The actions hold and close need no target."""
 
     action: Action
     reasons: list[str]
@@ -94,7 +94,7 @@ def read_picks(
 ) -> tuple[tuple[str, ...], tuple[AnswerComplaint, ...]]:
     """Return the picked names that exist, and complaints about the others.
 
-    Raises :class:`AnswerRefused` for an answer of another form.
+    Raises :class:`AnswerRefused` for an answer of the wrong form.
     """
     picked = _read(text, Picked)
     names = tuple(dict.fromkeys(picked.analyse))
@@ -112,9 +112,10 @@ def read_picks(
 def read_decisions(
     text: str, symbols: Collection[str]
 ) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
-    """Return the decisions that can be read, and what is wrong with the others, in plain words.
+    """Return the readable decisions, and complaints about the others.
 
-    Raises :class:`AnswerRefused` for an answer without the form that was asked for."""
+    Raises :class:`AnswerRefused` for an answer of the wrong form.
+    """
     raw = _read(text, _Decisions).decisions
     readable: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
@@ -144,7 +145,7 @@ def read_decisions(
 def _read(text: str, form: type[T]) -> T:
     """Return an answer in its expected form, found by its first field.
 
-    Raises :class:`AnswerRefused` for an answer of another form.
+    Raises :class:`AnswerRefused` for an answer of the wrong form.
     """
     fields = form.__struct_fields__
     body = answer_object(text, fields[0])
@@ -180,19 +181,19 @@ def _complaint(kind: str, detail: str, symbol: str | None = None) -> AnswerCompl
 
 
 CENT = 0.01
-"""Values are shown in cents, so differences of less than a cent are ignored."""
+"""Tolerance of values, because they are shown in cents."""
 DUST = 1e-9
 DRIFT = 0.1
-"""A position may have drifted past its target by this fraction without contradicting the action."""
+"""Fraction by which a position may drift past its target without contradicting the action."""
 
 
 def select_valid_orders(
     decisions: Mapping[str, Decided], briefing: Briefing
 ) -> tuple[tuple[Order, ...], int, tuple[AnswerComplaint, ...]]:
-    """Return the orders of the valid decisions, the number of these, and complaints about the others.
+    """Return the orders of the valid decisions, the number of valid decisions, and complaints.
 
     A target that is met within the tolerance needs no order and is not a mistake. Sales come first.
-    Purchases are accepted in the given order as long as they can be paid for.
+    Purchases are accepted in the given order while the account can pay for them.
     """
     stand: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
@@ -223,7 +224,8 @@ def _changes_nothing(name: Name, decided: Decided) -> bool:
 def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
     """Return whether a position already has the target of an increase or a decrease.
 
-    Under ``corrected`` this includes a position that prices have moved a little past the target.
+    Under ``corrected`` this includes a position that price changes have moved slightly past the
+    target.
     """
     if (
         decided.action not in ("increase", "decrease")
@@ -284,7 +286,7 @@ def _payable(
 
 
 def _arithmetic(name: Name, decided: Decided, tolerance: float) -> str | None:
-    """Return the contradiction between a decision's action, target and number of shares, or None."""
+    """Return the contradiction between a decision's action, target and shares, or None."""
     action, value = decided.action, name.value
     target, shares = decided.target_cash_amount, decided.target_shares
     if action == "close":

@@ -1,7 +1,7 @@
-"""The information that a model may see on one day.
+"""Collect the information that a model may see on one day.
 
-It holds the account, the names with prices, news and fundamentals, and the history of the model's
-own actions.
+It contains the account, the names with prices, news and fundamentals, and the history of the
+model's actions.
 """
 
 import math
@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class NewsBriefed(msgspec.Struct, frozen=True, kw_only=True):
-    """One item. ``text`` is None where there is none, or where it had to be cut."""
+    """One news item. ``text`` is None if it is missing or was dropped for length."""
 
     published: str
     title: str
@@ -39,8 +39,8 @@ def recent_news(
 ) -> dict[str, tuple[NewsBriefed, ...]]:
     """Return the news of each name from the ``news_days`` calendar days (UTC) before the session.
 
-    Items come newest first, at most ``news_items`` per name. Items from the day of the session are
-    left out, even those published before the open.
+    Items are ordered newest first, at most ``news_items`` per name. Items from the day of the
+    session are excluded, even those published before the open.
     """
     today = midnight(parse_day(session))
     start = today - config.news_days * DAY
@@ -69,11 +69,11 @@ def _plain(text: str, longest: int) -> str:
 
 
 NOTICE_DAYS = 120
-"""The longest time in days between the announcement of an action and its effect."""
+"""Maximum number of days between the announcement of an action and its effect."""
 
 
 class FundamentalsShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The six figures of the paper; per-share figures refer to today's shares."""
+    """The six fundamentals of the paper. Per-share figures refer to today's shares."""
 
     market_cap: float | None
     pe: float | None
@@ -100,10 +100,11 @@ class Fundamentals:
     def of(self, symbol: str, price: float | None) -> FundamentalsShown:
         """Return the figures of a name.
 
-        ``price`` is today's open. It is None if the name does not trade, and the figures that
-        depend on a price are then None too.
+        ``price`` is today's open. It is None if the name does not trade. The figures that depend on
+        a price are then None too.
         """
-        # The newest report of every field. Of two reports on the same period the later one counts.
+        # The newest report of every field. If two reports cover the same period, the later one is
+        # used.
         latest: dict[str, Fundamental] = {}
         for figure in self._view.fundamentals(symbol):
             old = latest.get(figure.field)
@@ -137,7 +138,7 @@ class Fundamentals:
         """Return a figure in terms of today's shares, adjusted for splits since its publication.
 
         ``grows`` marks a number of shares, as opposed to an amount per share. Returns None for a
-        figure that is older than the actions considered.
+        figure that is older than the available actions.
         """
         if figure is None or figure.known_at < self._since or not math.isfinite(figure.value):
             return None
@@ -153,7 +154,7 @@ class Fundamentals:
     def _dividend(self, symbol: str, latest: dict[str, Fundamental]) -> float | None:
         """Return the dividends of the last year per share of today.
 
-        They come from the corporate actions, or from a reported figure if the data has no actions.
+        The source is the corporate actions, or a reported figure if the data has no actions.
         """
         if not self._knows_actions:
             return self._now(latest.get("dividend_per_share_ttm"), symbol, grows=False)
@@ -161,7 +162,8 @@ class Fundamentals:
         total = 0.0
         for action in self._actions.get(symbol, ()):
             if action.kind == "dividend" and action.ex_date > start:
-                # A dividend is per share held before a split on the same day, so that split counts too.
+                # A dividend is per share held before a split on the same day, so that split is
+                # included.
                 day = (parse_day(action.ex_date) - timedelta(days=1)).isoformat()
                 total += action.value / self._splits(symbol, day)
         return total
@@ -172,7 +174,7 @@ class Fundamentals:
         return view.bars("high", sessions), view.bars("low", sessions)
 
     def _range(self, symbol: str) -> tuple[float | None, float | None]:
-        """Return the 52-week high and low; None if too many sessions have no bar."""
+        """Return the 52-week high and low, or None if too many sessions have no bar."""
         column = self._view.column(symbol)
         highs, lows = (bars[:, column] for bars in self._year)
         enough = self._config.year_coverage * self._config.year_sessions
@@ -186,7 +188,7 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 class ActionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision of the past; ``traded`` is the signed number of shares that really changed hands."""
+    """One past decision. ``traded`` is the signed number of shares that were traded."""
 
     symbol: str
     action: str
@@ -196,7 +198,10 @@ class ActionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One past session. ``answered`` False: no usable answer came, and everything was held."""
+    """One past session.
+
+    ``answered`` is False if there was no usable answer. All positions were then held.
+    """
 
     session: str
     answered: bool
@@ -204,7 +209,7 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActionHistory:
-    """The last sessions, oldest first: the day, the decision, and the shares then traded by symbol."""
+    """The last sessions, oldest first: the day, the decision, and the shares traded by symbol."""
 
     def __init__(self, days: int) -> None:
         self._days: deque[tuple[str, Decision, dict[str, float]]] = deque(maxlen=days)
@@ -215,7 +220,10 @@ class ActionHistory:
         self._days.append((observation.session, decision, {}))
 
     def shown(self, since_last: Iterable[Event]) -> tuple[DayShown, ...]:
-        """Return the days as shown to a model; ``since_last`` holds the events after the last one."""
+        """Return the days in the form that a model sees.
+
+        ``since_last`` contains the events after the last one.
+        """
         self._settle(since_last)
         days = []
         for session, decision, traded in self._days:
@@ -236,7 +244,7 @@ class ActionHistory:
 
 
 def _action_shown(order: Order, traded: dict[str, float]) -> ActionShown:
-    """Return a past order as shown to a model."""
+    """Return a past order in the form that a model sees."""
     if order.side == "BUY":
         action = "increase"
     elif order.amount == 0.0:
@@ -255,8 +263,8 @@ def _action_shown(order: Order, traded: dict[str, float]) -> ActionShown:
 class Name(msgspec.Struct, frozen=True, kw_only=True):
     """One name with exact numbers, for the checks.
 
-    ``price`` is today's open, and None if the name does not trade. ``value`` is the value of the
-    holding at that price, or at its last mark if there is no price.
+    ``price`` is today's open, or None if the name does not trade. ``value`` is the value of the
+    holding at that price, or at its last mark without a price.
     """
 
     symbol: str
@@ -274,7 +282,7 @@ class Briefing:
     def __init__(
         self, observation: Observation, config: StockbenchConfig, history: tuple[DayShown, ...]
     ) -> None:
-        """Read the day; raises :class:`UserError` if the market does not decide at the open."""
+        """Read the day. Raises :class:`UserError` if the market does not decide at the open."""
         self.observation = observation
         self.config = config
         self.history = history
@@ -283,7 +291,7 @@ class Briefing:
         opens = observation.view.opens()
         if opens is None:
             raise UserError(
-                "StockBench is played at the open", hint="use a market with decide: at_open"
+                "StockBench needs decisions at the open", hint="use a market with decide: at_open"
             )
         self.names = tuple(self._named(opens))
         self.by_symbol = {name.symbol: name for name in self.names}
@@ -292,7 +300,7 @@ class Briefing:
 
     @cached_property
     def news(self) -> dict[str, tuple[NewsBriefed, ...]]:
-        """The news of every name; empty if the inputs leave news out."""
+        """Return the news of every name, or nothing if the inputs exclude news."""
         if not self.config.shows_news:
             return {}
         return recent_news(self.observation.view, self.session, self.by_symbol, self.config)

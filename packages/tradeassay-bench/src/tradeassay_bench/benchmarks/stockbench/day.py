@@ -1,14 +1,14 @@
-"""One StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
+"""Implement one StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
 
 This module decides every retry, all feedback and every counted failure of the benchmark.
 docs/reference/stockbench.md lists the kinds of failure.
 
 - Prompts are prose and plain tables, and end with the question.
 - A refusal names the changes to make. It repeats the form if the answer did not have it.
-- Under ``corrected``, valid decisions are kept when others are refused, and the latter are counted
-  by kind.
-- A provider's error and a cut-off answer do not use up an attempt.
-- Giving the same wrong answer twice ends the attempts.
+- Under ``corrected``, valid decisions are kept if others are refused. The others are counted by
+  kind.
+- A provider's error and a truncated answer do not use up an attempt.
+- Repeating the same wrong answer ends the attempts.
 - Only the last refused answer stays in the conversation.
 - The provider's JSON mode is not used, because the rate of malformed answers is a result.
 """
@@ -72,21 +72,22 @@ from tradeassay_bench.llm.prompting import (
 T = TypeVar("T")
 
 MISTAKES = ("schema", "arithmetic", "liquidity")
-"""The kinds of mistakes by the model, in the order in which an answer is checked."""
+"""The kinds of mistakes by the model, in the order of the checks."""
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
-"""A refusal names at most this many mistakes."""
+"""Maximum number of mistakes in a refusal."""
 _STAGES: dict[str, tuple[Parts, Callable[[str, StockbenchConfig], str], str, str | None]] = {
     "overview": (OVERVIEW, overview_in_words, PICK_FORM, PICKED_SCHEMA),
     "analysis": (ANALYSIS, analysis_in_words, NOTES_FORM, None),
     "decision": (DECISION, decision_in_words, DECISION_FORM, DECISIONS_SCHEMA),
 }
-"""By stage: the parts of its payload, the function that renders it, and the form and schema of the
-answer."""
+"""For each stage: the parts of its payload, its rendering function, and the form and schema of its
+answer.
+"""
 
 
 class _DayConversation:
-    """The state of a day's conversation. ``talk`` holds the messages of completed stages by name."""
+    """The state of a day's conversation. ``talk`` maps completed stages to their messages."""
 
     def __init__(self, briefing: Briefing) -> None:
         self.briefing, self.config = briefing, briefing.config
@@ -104,16 +105,16 @@ class _DayConversation:
         )
 
     def play(self) -> Dialogue:
-        """Play the three stages and return the day's decision.
+        """Run the three stages and return the day's decision.
 
-        The decision is a failed one without orders if no answer was accepted.
+        If no answer was accepted, the decision is failed and has no orders.
         """
         briefing = self.briefing
         try:
             picked = yield from self._ask("overview", briefing.names, self._picks)
             if picked:
                 picked_names = tuple(briefing.by_symbol[symbol] for symbol in picked)
-                # The notes are for the model's own use. Any text is accepted, even an empty one.
+                # The notes are for the model itself. Any text is accepted, even an empty one.
                 yield from self._ask("analysis", picked_names, str)
             orders = yield from self._ask("decision", briefing.names, self._orders)
         except Abandoned as abandoned:
@@ -124,7 +125,7 @@ class _DayConversation:
             reason = f"changes {len(orders)} of {len(briefing.names)} positions"
         return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
 
-    # -- the stages ----------------------------------------------------------------------------------------------
+    # -- the stages --
 
     def _picks(self, answer: str) -> tuple[str, ...]:
         names, wrong = read_picks(answer, self.briefing.by_symbol, self.config.max_names)
@@ -143,7 +144,7 @@ class _DayConversation:
         return orders
 
     def _leave_out(self, wrong: Sequence[AnswerComplaint], *, some_stand: bool) -> None:
-        """Count the mistakes of an answer of which valid parts are kept.
+        """Count the mistakes of an answer whose valid parts are kept.
 
         Raises :class:`AnswerRefused` with the mistakes of the first kind if no part is valid, or if
         the paper's rule applies, which refuses the whole answer.
@@ -155,22 +156,24 @@ class _DayConversation:
         for complaint in wrong:
             self._fail(complaint.kind, in_words(complaint))
 
-    # -- asking --------------------------------------------------------------------------------------------------
+    # -- asking --
 
     def _ask(
         self, purpose: str, names: tuple[Name, ...], read: Callable[[str], T]
     ) -> Generator[AskModel, ModelReply, T]:
-        """Ask until an answer is accepted; raises :class:`Abandoned` after the last attempt.
+        """Repeat a question until an answer is accepted, and return the answer.
 
-        ``purpose`` is the name of the stage and ``names`` are the names shown. ``read`` reads the
-        answer, and raises :class:`AnswerRefused`.
+        ``purpose`` is the name of the stage, and ``names`` are the displayed names. ``read`` parses
+        the answer and raises :class:`AnswerRefused`. Raises :class:`Abandoned` after the last
+        attempt.
         """
         parts, render, form, schema = _STAGES[purpose]
         feedback: str | None = None
         first, answered = Message(role="user", text=""), ModelReply()
 
         def ask(tail: Tail, attempt: int) -> AskModel:
-            # To fit the context limit, first earlier stages and then parts of the payload are left out.
+            # To fit the context limit, first earlier stages and then parts of the payload are
+            # dropped.
             nonlocal first
             talk, cuts, room = dict(self.talk), self.cuts, self.config.room
             while True:
@@ -211,7 +214,8 @@ class _DayConversation:
             complaints = refused.complaints[:MOST_COMPLAINTS]
             feedback = encode(AnswerFeedback(failures=complaints))
             wrong = listed([in_words(complaint) for complaint in complaints])
-            # An answer that breaks a rule of the market has the right form, which is not repeated.
+            # An answer that breaks only a market rule has the right form, so the form is not
+            # repeated.
             shown = f" {PROMPTS.fill('form', form=form)}" if refused.kind == "schema" else ""
             text = PROMPTS.fill("again", wrong=wrong, left=left_in_words(left), form=shown)
             return (*own_words(reply), Message(role="user", text=text))
@@ -221,7 +225,7 @@ class _DayConversation:
             return (Message(role="user", text=PROMPTS.fill("cut", form=form)),)
 
         def lost(reply: ModelReply, tail: Tail) -> Tail:
-            # The model's own context limit is smaller than ours, so the next request shows less.
+            # The model's context limit is smaller than ours, so the next request contains less.
             if reply.error_kind == "context":
                 if self.talk:
                     self._note(f"{purpose}: without what was said before")
@@ -247,7 +251,7 @@ class _DayConversation:
         return result
 
     def _note(self, detail: str) -> None:
-        """Record once that something was left out of a prompt."""
+        """Record once that a part of a prompt was dropped."""
         note = Failure(kind="context_cut", detail=detail)
         if note not in self.failures:
             self.failures.append(note)
@@ -266,7 +270,7 @@ class Stockbench(ModelProtocol):
     shown = (Limits, PromptPayload)
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
-        """Create the protocol; raises :class:`UserError` for a value that is out of bounds."""
+        """Create the protocol. Raises :class:`UserError` for a value that is out of bounds."""
         config = config or StockbenchConfig()
         # A config created in code is not validated. Coerce its values the way the file reader does.
         self.config = replace(config, **typed(asdict(config), StockbenchConfig))

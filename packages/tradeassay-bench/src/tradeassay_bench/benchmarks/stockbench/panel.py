@@ -1,4 +1,4 @@
-"""The measures of a StockBench run: the panel, the error profile, and the published figures."""
+"""Compute the measures of a StockBench run: panel, error profile, and published numbers."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 NOTES = frozenset(("context_cut", "no_target_shares"))
-"""Kinds of failures that are notes and not mistakes."""
+"""Kinds of failures that are notes rather than mistakes."""
 
 
 class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """The shares of sessions with mistakes, with Wilson intervals.
+    """The rates of sessions with mistakes, with Wilson intervals.
 
     - ``schema``, ``arithmetic``, ``liquidity``: at least one answer was refused for this reason,
       even if a later answer was accepted.
     - ``give_up``: all attempts were refused.
-    - ``unanswered``: the session failed because the model gave no answer.
+    - ``unanswered``: the session failed because the model returned no answer.
     - ``context_cut``: a prompt was shortened.
     - ``refused``: the number of refused answers by kind. A session may have several.
     """
@@ -86,13 +86,13 @@ def error_profile(records: Iterable[StepRecord]) -> ErrorProfile:
 
 
 FIRST, LAST = "2025-03-03", "2025-06-30"
-"""The first and last day of the published figures."""
+"""The first and last day of the published numbers."""
 
 
 class StockbenchFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One published figure, as a fraction.
+    """One published number, as a fraction.
 
-    A ``frictionless`` figure leaves out costs and dividends, unlike all our agents.
+    A ``frictionless`` number excludes costs and dividends, unlike all our agents.
     """
 
     who: str
@@ -122,12 +122,15 @@ class StockbenchSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> Published[StockbenchFigure]:
-    """Return the figures published in the paper."""
+    """Return the numbers published in the paper."""
     return msgspec.convert(load_published("stockbench"), Published[StockbenchFigure])
 
 
 def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> tuple[str, ...]:
-    """Return all reasons why one of our results is not comparable with a figure; empty if it is."""
+    """Return all reasons why one of our results is not comparable with a published number.
+
+    The tuple is empty if the result is comparable.
+    """
     wants_news = not figure.frictionless and figure.inputs in ("all", "no-fundamentals")
     wants_figures = not figure.frictionless and figure.inputs in ("all", "no-news")
     checks = (
@@ -148,16 +151,16 @@ def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> tuple[str
 
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")
-"""The measures of the composite. Greater is better for all of them, as a drawdown is negative."""
+"""The measures of the composite. Greater is better for each, because drawdowns are negative."""
 
 
 class CohortStanding(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one agent in a cohort.
 
     The three measures are means over seeds. ``composite`` is the mean of their z-scores within the
-    cohort. ``rank`` is the agent's place, 1 being best, and equal agents share the better place. An
-    agent without all three measures has neither. ``unranked`` is the reason why an agent is not
-    ranked. Such an agent is not part of the cohort.
+    cohort. ``rank`` starts at 1 for the best agent, and equal agents share the better rank. An
+    agent that lacks a measure has no composite and no rank. ``unranked`` is the reason why an agent
+    is not ranked. Such an agent is not part of the cohort.
     """
 
     label: str
@@ -173,7 +176,7 @@ class CohortStanding(msgspec.Struct, frozen=True, kw_only=True):
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """Returns over seeds in a universe of ``size`` names.
 
-    ``variation`` is their coefficient of variation, the standard deviation over abs(mean).
+    ``variation`` is the coefficient of variation: the standard deviation over abs(mean).
     """
 
     size: int
@@ -184,12 +187,12 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 def measures_of(series: EpisodeSeries, convention: Convention) -> dict[str, Measure]:
     """Return the three measures of an episode.
 
-    The Sortino ratio is annualised under ``corrected``, and the reference's own under ``paper``.
+    The Sortino ratio is annualised under ``corrected``, and follows the reference under ``paper``.
     """
     if series.failure is not None:
         return dict.fromkeys(PANEL, not_scored(series.failure))
     if series.ruined is not None:
-        return dict.fromkeys(PANEL, not_scored(f"the account was worth nothing on {series.ruined}"))
+        return dict.fromkeys(PANEL, not_scored(f"the account was worthless on {series.ruined}"))
     returns = series.returns
     ratio = (
         sortino_stockbench(returns)
@@ -204,7 +207,7 @@ def measures_of(series: EpisodeSeries, convention: Convention) -> dict[str, Meas
 
 
 def z_scores(values: Sequence[float]) -> list[float]:
-    """Return (value - mean) / standard deviation (ddof 0); all 0 if the values are equal."""
+    """Return (value - mean) / standard deviation (ddof 0), or zeros if all values are equal."""
     array = np.asarray(values, dtype=np.float64)
     off = array - array.mean()
     spread = math.sqrt(float((off * off).mean()))
@@ -230,7 +233,7 @@ def standings(
 ) -> tuple[CohortStanding, ...]:
     """Return the standings of all agents, best first. Agents without a composite come last.
 
-    ``unranked`` holds by agent the reason why it is left out of composite and rank.
+    ``unranked`` maps excluded agents to the reason.
     """
     left_out = {label: why for label, why in (unranked or {}).items() if why is not None}
     means: dict[str, list[Measure]] = {}
@@ -284,7 +287,7 @@ def size_study(
         returns = [measures_of(series, convention)["cumulative_return"] for series in results[size]]
         summary = summarise(returns)
         if summary.cv is not None:
-            variation = Measure(value=summary.cv, n=summary.n, note="no interval was asked for")
+            variation = Measure(value=summary.cv, n=summary.n, note="no interval was requested")
         elif summary.n == 0:
             variation = not_scored(summary.median.reason or "no seed has a return")
         else:
@@ -299,8 +302,8 @@ def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
     """Return the account of the published baseline, which buys equal amounts at the first open.
 
     The account is valued at each open and starts with ``cash``. There are no costs, dividends or
-    lots. ``opens`` has shape (sessions, names) and is adjusted for splits. A missing price is filled
-    with the last earlier one. A name without a first price is left out.
+    lots. ``opens`` has shape (sessions, names) and is adjusted for splits. A missing price is
+    filled with the last earlier one. A name without a first price is skipped.
     """
     prices = np.array(opens[:, np.isfinite(opens[0])], dtype=np.float64)
     for row in range(1, len(prices)):

@@ -1,7 +1,7 @@
-"""The content of StockBench's prompts, as data and as text with plain tables.
+"""Build the content of StockBench's prompts, as data and as text with plain tables.
 
-The text is rendered from the payload that agents get as data, so both have the same content. This
-module also estimates the length of a prompt, and lists the parts to leave out of a long one.
+The text is rendered from the payload that agents receive as data, so both have the same content.
+This module also estimates the length of a prompt, and lists the parts to drop from a long prompt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tradeassay_bench.core.agent import Rules
 from tradeassay_bench.core.dialogue import Message
 from tradeassay_bench.llm.prompting import cell, table
 
-# Forms, not examples. They are not valid JSON and name no symbol, so copying them trades nothing.
+# Forms rather than examples. They are not valid JSON and contain no symbol, so copying them trades
+# nothing.
 PICK_FORM = '{"analyse": ["<symbol>", "<symbol>"], "reason": "<why these>"}'
 NOTES_FORM = '{"notes": {"<symbol>": "<what you make of it>"}}'
 DECISION_FORM = (
@@ -145,7 +146,7 @@ def _headlines(rows: Rows, config: StockbenchConfig) -> str:
 
 
 PER_MESSAGE = 12
-"""The estimated overhead of a message in tokens."""
+"""Estimated overhead of a message in tokens."""
 _PIECE = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|[^\sA-Za-z0-9]|[^\S ]+| {2,}")
 
 
@@ -169,11 +170,11 @@ CUTS: tuple[str, ...] = (
     "news",
     "closes before the last one",
 )
-"""The parts left out of a prompt that is too long, in this order. Today's open and position stay."""
+"""Parts dropped from a long prompt, in this order. Today's open and position are always kept."""
 
 
 class StockPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """A holding; ``value`` is at today's open."""
+    """A holding. ``value`` is its value at today's open."""
 
     shares: float
     value: float
@@ -181,7 +182,7 @@ class StockPosition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PayloadRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One name. A field that the inputs leave out is not there at all."""
+    """One name. Fields excluded by the inputs are absent."""
 
     symbol: str
     buyable: bool
@@ -193,7 +194,10 @@ class PayloadRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a prompt's ``json`` block. ``left_out`` names what did not fit the context limit."""
+    """The content of a prompt's ``json`` block.
+
+    ``left_out`` lists the parts that exceeded the context limit.
+    """
 
     kind: str
     session: str
@@ -207,7 +211,7 @@ class PromptPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that an answer must obey, as data. Costs are shares of what is traded."""
+    """The rules for an answer, as data. Costs are fractions of the traded value."""
 
     currency: str
     long_only: bool
@@ -231,7 +235,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a stage's payload besides prices and positions."""
+    """The parts of a stage's payload other than prices and positions."""
 
     kind: str
     history: bool = False
@@ -255,7 +259,7 @@ def make_payload(
         kind=parts.kind,
         session=briefing.session,
         cash=round(briefing.cash, 2),
-        # Rounded down, so that exactly what is shown can be spent.
+        # Rounded down, so that the displayed amount can be spent in full.
         buying_power=math.floor(briefing.cash / (1.0 + briefing.rules.buy_cost) * 100.0) / 100.0,
         nav=round(briefing.nav, 2),
         symbols=tuple(_row(briefing, parts, name, left_out) for name in names),
@@ -266,7 +270,7 @@ def make_payload(
 
 
 def encode(payload: msgspec.Struct) -> str:
-    """Return JSON on one line, so that a fence in a quoted text cannot end the surrounding block."""
+    """Return JSON on one line, so that a fence in a quoted text cannot end its block."""
     return msgspec.json.encode(payload).decode()
 
 

@@ -1,4 +1,4 @@
-"""StockBench's windows, venue and universe."""
+"""Define StockBench's windows, venue and universe."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 LENGTH = 83
-"""The number of sessions in the paper's window (opens of 2025-03-03 to 2025-06-30)."""
+"""Number of sessions in the paper's window (opens of 2025-03-03 to 2025-06-30)."""
 WARM_UP = 252
-"""The number of sessions that must precede a window, so that it has 52-week figures."""
-# A report about the paper names its regimes by month. We have set the first and last sessions.
+"""Number of sessions required before a window, so that it has 52-week figures."""
+# A report about the paper names its regimes by month. The first and last sessions are ours.
 _DATED = (
     ("main", "2025-03-03", "2025-06-30", "a fall and a rebound"),
     (
@@ -54,8 +54,8 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
     In a preset synthetic world they are the middle parts of its planted regimes. In other data they
     are the dated windows that it covers, and the worst and best periods of the paper's length.
-    These two are chosen with hindsight. They show how agents behave there, but must not enter an
-    average over markets.
+    These two are chosen with hindsight. They show how agents behave in such periods, but must not
+    enter an average over markets.
     """
     if snapshot.facts.kind == "synthetic":
         return _synthetic_windows(snapshot)
@@ -78,7 +78,7 @@ def _synthetic_windows(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
     except (KeyError, *UNDECODABLE):
         return _extremes(snapshot)
     if config.sessions != len(snapshot.sessions):
-        # A world of a different length has its regimes elsewhere.
+        # A world of a different length has its regimes in other rows.
         return _extremes(snapshot)
     windows = []
     for code, kind, regime in _REGIMES:
@@ -107,7 +107,7 @@ def regime_rows(config: SyntheticConfig) -> tuple[tuple[str, range], ...]:
 
 
 def _extremes(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
-    """Return the periods in which the names fell and rose most, on average and from open to open."""
+    """Return the periods with the largest mean fall and rise of the names, from open to open."""
     rows = len(snapshot.sessions)
     if rows < WARM_UP + LENGTH:
         return ()
@@ -138,13 +138,16 @@ PAPER = Venue(
     cash=Cash(on_short="reject"),
     priority="as_given",
 )
-"""The venue of StockBench's reference implementation. Its slippage changes only the average price of
-a position, and no cash leaves the account. Orders are executed one by one, and a purchase that the
-cash does not cover is left out."""
+"""The venue of StockBench's reference implementation. Its slippage changes only the average price
+of a position, and no cash leaves the account. Orders are executed one by one, and a purchase that
+exceeds the cash is dropped.
+"""
 venues.add(PAPER.id, PAPER)
 
 NAMES = 20
 DJIA_20: tuple[str, ...] = tuple(
     "GS MSFT HD V SHW CAT MCD UNH AXP AMGN TRV CRM JPM IBM HON BA AMZN AAPL PG JNJ".split()
 )
-"""The twenty names with the greatest weight in the price-weighted index. The paper only says "top 20"."""
+"""The twenty names with the greatest weight in the price-weighted index. The paper only states "top
+20".
+"""

@@ -1,4 +1,4 @@
-"""The settings of StockBench's protocol.
+"""Define the settings of StockBench's protocol.
 
 Cash, costs and prices are part of the market, see ``specs`` and ``venues``.
 """
@@ -24,25 +24,25 @@ Share = Annotated[float, Meta(gt=0, lt=1)]
 class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of StockBench's protocol.
 
-    - ``inputs``: what the model sees. It can leave out news, fundamentals or both.
+    - ``inputs``: the data that the model sees. It can exclude news, fundamentals or both.
     - ``prompt``: the wording. ``minimal`` has the task alone. ``reasoned`` asks for reasoning in
       prose first. ``hybrid`` asks for short reasons inside the answer and has a list of checks.
 
-    The paper gives ``closes`` and ``history_days`` (7 sessions each), ``news_items`` per name from
-    the ``news_days`` calendar days before the session, and ``context_tokens``. The protocol gives
-    ``attempts`` and ``tolerance``.
+    The paper specifies ``closes`` and ``history_days`` (7 sessions each), ``news_items`` per name
+    from the ``news_days`` calendar days before the session, and ``context_tokens``. Its protocol
+    specifies ``attempts`` and ``tolerance``.
 
     The other values are ours:
 
-    - ``max_names``: the largest number of names in the analysis.
+    - ``max_names``: the maximum number of names in the analysis.
     - ``max_tokens``: the length of an answer, reserved within the context limit.
     - ``news_characters``: the length of an item's text.
     - ``year_sessions`` and ``year_days``: the period of the 52-week figures.
     - ``year_coverage``: the share of these sessions that must have a bar.
     - ``temperature`` and ``timeout_s``: settings of the model.
 
-    A target that is already met is not a mistake. Under ``corrected``, valid decisions are kept
-    when others are refused. A provider's error and a cut-off answer do not use up an attempt.
+    A target that is already met is not a mistake. Under ``corrected``, valid decisions are kept if
+    others are refused. A provider's error and a truncated answer do not use up an attempt.
     """
 
     convention: Convention = "corrected"
@@ -74,15 +74,17 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def keeps_valid_decisions(self) -> bool:
-        """Whether valid decisions are kept if others of the answer break a rule, unlike in the paper."""
+        """Return whether valid decisions are kept if others break a rule, unlike in the paper."""
         return self.convention == "corrected"
 
     @property
     def spends_cash_only(self) -> bool:
-        """Whether each purchase must fit the cash before any sale, as in the paper's reference."""
+        """Return whether each purchase must fit the cash before any sale, as in the paper's
+        reference.
+        """
         return self.convention == "paper"
 
     @property
     def room(self) -> int:
-        """The largest number of tokens in a request that leaves room for the answer in the context."""
+        """Return the maximum number of tokens in a request, which leaves room for the answer."""
         return max(1, self.context_tokens - self.max_tokens)

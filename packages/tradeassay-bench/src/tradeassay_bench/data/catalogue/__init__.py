@@ -1,1 +1,1 @@
-"""Real market data inside packages of the package index: what there is, what is wrong with it, how to get it."""
+"""Provide real market data from packages of the package index, with its flaws."""

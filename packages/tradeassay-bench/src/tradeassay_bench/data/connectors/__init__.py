@@ -1,4 +1,4 @@
-"""Connectors that fetch real market data through vendor libraries.
+"""Fetch real market data through vendor libraries.
 
 Importing this package registers the sources ``yfinance``, ``ccxt`` and ``baostock``. The vendor
 libraries are extras and are imported when a source loads.

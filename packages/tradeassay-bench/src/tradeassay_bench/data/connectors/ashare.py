@@ -1,6 +1,6 @@
-"""A-shares: instruments, distributions and their effect on prices, and dated index membership.
+"""Handle A-shares: instruments, distributions and their effect on prices, and index membership.
 
-The memberships are found by asking a vendor for the members of an index on single days.
+Membership is found by querying a vendor for the members of an index on individual days.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tradeassay_bench.data.names import ashare_code, board_of
 from tradeassay_bench.data.source import Membership
 
 UNEXPLAINED = 0.005
-"""The exchange's reference price may differ by this fraction from the one that distributions explain."""
+"""Tolerance between the exchange's reference price and the price expected from distributions, as a
+fraction.
+"""
 
 
 def ashare_instrument(
@@ -41,9 +43,9 @@ def ashare_instrument(
 
 
 def parse_ashare(text: str) -> str:
-    """Return an A-share code in the form ``600000.SH``; raises :class:`UserError` for other texts.
+    """Return an A-share code in the form ``600000.SH``.
 
-    Accepts ``600000``, ``sh.600000`` and ``SH600000``.
+    Accepts ``600000``, ``sh.600000`` and ``SH600000``. Raises :class:`UserError` for other texts.
     """
     symbol = ashare_code(text.strip())
     if symbol is None:
@@ -54,7 +56,7 @@ def parse_ashare(text: str) -> str:
 
 
 class Distribution(NamedTuple):
-    """The cash and the new shares that a holder of one old share gets on an ex-date."""
+    """The cash and the new shares that a holder of one old share receives on an ex-date."""
 
     ex_date: str
     cash: float
@@ -78,7 +80,7 @@ def merged(distributions: list[Distribution]) -> list[Distribution]:
 class FetchedStock:
     """The fetched data of one stock.
 
-    ``special_treatment`` counts its days under ST. ``caps`` are values of its free float.
+    ``special_treatment`` is the number of its days under ST. ``caps`` are values of its free float.
     """
 
     column: Column
@@ -119,7 +121,7 @@ def stock_actions(
 def unexplained(
     days: Days, closes: Floats, precloses: Floats, distributions: Sequence[Distribution]
 ) -> list[str]:
-    """Return the days whose reference price does not follow from the last close and distributions.
+    """Return the days whose reference price does not match the last close and the distributions.
 
     ``precloses`` are the exchange's reference prices.
     """
@@ -136,7 +138,7 @@ def unexplained(
 
 
 def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
-    """Return a note on reference prices that the distributions do not explain; empty if there are none."""
+    """Return a note on reference prices that the distributions do not explain, if there are any."""
     strange = []
     for stock in stocks:
         for day in stock.unexplained:
@@ -149,8 +151,9 @@ def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
 
 
 STRIDE = 20
-"""The number of sessions between two sampled days. If their members differ, the days between them are
-searched for the change."""
+"""Number of sessions between two sampled days. If their members differ, the days between them are
+searched for the change.
+"""
 
 
 def dated_members(

@@ -1,9 +1,9 @@
-"""The connector to baostock, which logs in, sends one query at a time and reads every page.
+"""Connect to baostock: log in, send one query at a time and read every page.
 
-The library reads from its socket without a time limit. When the server hangs up, it loops forever.
-It keeps its connector in ``SocketUtil.instance``. We put our own connector there, whose socket has a
-time limit and detects a hang-up and a broken body. It also keeps the error, because the library
-prints errors and then forgets them.
+The library reads from its socket without a time limit. If the server closes the connection, the
+library loops forever. It stores its connector in ``SocketUtil.instance``. We replace that with our
+own connector, whose socket has a time limit and detects a closed connection or a broken body. Our
+connector also stores the error, because the library prints errors and discards them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ END = b"<![CDATA[]]>\n"
 
 
 class WatchedSocket:
-    """A socket with the methods that the library uses. ``fault`` describes the last error, or is None."""
+    """A socket with the methods that the library uses. ``fault`` describes the last error, or is
+    None.
+    """
 
     def __init__(self, raw: socket.socket, timeout: float, compressed: tuple[str, ...]) -> None:
         self._raw, self._timeout, self._compressed = raw, timeout, compressed
@@ -59,7 +61,10 @@ class WatchedSocket:
         return len(message)
 
     def recv(self, size: int) -> bytes:
-        """Return the next bytes; raises :class:`OSError` on a time-out, a hang-up or a broken body."""
+        """Return the next bytes.
+
+        Raises :class:`OSError` on a time-out, a closed connection or a broken body.
+        """
         try:
             part = self._raw.recv(size)
         except OSError as error:
@@ -89,7 +94,7 @@ def _broken(error: OSError, timeout: float) -> str:
 
 
 class SocketWatch:
-    """A context manager that gives the library watched sockets, and restores the library afterwards."""
+    """A context manager that installs watched sockets in the library and restores it afterwards."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -97,7 +102,7 @@ class SocketWatch:
         self._utility: Any = require("baostock.util.socketutil", "ashare")
         self._context: Any = require("baostock.common.context", "ashare")
         self._constants: Any = require("baostock.common.contants", "ashare")
-        self._failed: str | None = None  # why the last connection could not be made
+        self._failed: str | None = None  # the reason why the last connection failed
 
     @property
     def fault(self) -> str | None:
@@ -118,9 +123,9 @@ class SocketWatch:
         self._utility.SocketUtil.instance = self._before
 
     def _connect(self, api_key: str) -> None:
-        """Connect to the host in the library's constants. The library calls it when it logs in."""
+        """Connect to the host in the library's constants. The library calls this at login."""
         names = self._constants
-        # Since version 0.9 users with an API key have a server of their own.
+        # Since version 0.9 users with an API key have a separate server.
         host = (
             names.BAOSTOCK_VIP_SERVER_IP if api_key.startswith("bs-") else names.BAOSTOCK_SERVER_IP
         )
@@ -181,7 +186,7 @@ class BaostockWire:
 
             def every_page() -> Any:
                 result = getattr(self._library, method)(*args, **named)
-                # The library fetches the next page inside next(), and ends silently when that fails.
+                # The library fetches the next page inside next(), and ends silently if that fails.
                 while result.error_code == OK and result.next():
                     rows.append(result.get_row_data())
                 return result
@@ -196,7 +201,7 @@ class BaostockWire:
         return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
-        """Return the result of a call; raises the error of the connection or of the server."""
+        """Return the result of a call. Raises the error of the connection or of the server."""
         try:
             result = call()
         except json.JSONDecodeError as error:
@@ -216,7 +221,7 @@ class BaostockWire:
             raise common.Throttled(f"too many logins: {message}")
         if code != OK:
             remedies = {
-                BANNED: "baostock has barred this address; wait a day and ask for less at once",
+                BANNED: "baostock has blocked this address; wait a day and request less at once",
                 TOO_OLD: "pip install -U baostock",
             }
             problem = f"baostock refused {what}: {message}"
@@ -230,7 +235,9 @@ BAR_FIELDS = tuple("date open high low close preclose volume amount turn tradest
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """The types of baostock that are supported: shares and exchange-traded funds."""
 FEW = 5
-"""Up to this many symbols are queried one by one. More are queried as the whole market at once."""
+"""Up to this many symbols are queried one by one. For more symbols the whole market is queried at
+once.
+"""
 
 BAOSTOCK = common.Vendor(
     name=VENDOR,
@@ -245,8 +252,8 @@ BAOSTOCK = common.Vendor(
 class BaostockConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """The options of the baostock connector.
 
-    ``symbols`` are codes like ``600000.SH``. With ``index`` and no symbols, all members of the index
-    on any day of the period are fetched.
+    ``symbols`` are codes like ``600000.SH``. With ``index`` and no symbols, the connector fetches
+    all names that were members of the index on any day of the period.
     """
 
     index: Index | None = None
@@ -260,7 +267,7 @@ class BaostockConfig(common.ConnectorConfig, frozen=True, kw_only=True):
 
 
 class BaostockSource(common.ConnectorSource):
-    """A source of daily bars of A-shares. With ``index`` alone the universe is free of hindsight."""
+    """A source of daily bars of A-shares. With ``index`` alone the universe has no hindsight."""
 
     Config: ClassVar[type[SourceConfig]] = BaostockConfig
     summary: ClassVar[str] = (
@@ -324,7 +331,7 @@ def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Memb
         )
         if not rows:
             raise SourceError(
-                f"baostock names no members of {index} on {day}", hint="ask for later days"
+                f"baostock names no members of {index} on {day}", hint="request later days"
             )
         return frozenset(parse_ashare(row["code"]) for row in rows)
 
@@ -422,7 +429,7 @@ def _stock(
 def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple[Fundamental, ...]:
     """Return monthly values of the free float, known from the next open.
 
-    They follow from the traded volume and the turnover, which is volume over free float.
+    They are computed from the traded volume and the turnover, which is volume over free float.
     """
     next_open = dict(
         zip(map(str, sessions.days[:-1]), sessions.open_time[1:].tolist(), strict=True)
@@ -452,7 +459,7 @@ def _levels(wire: BaostockWire, index: Index, sessions: Sessions) -> Floats:
     levels = np.array([closes.get(str(day), np.nan) for day in sessions.days])
     for gap in sessions.days[np.isnan(levels)]:
         raise SourceError(
-            f"baostock has no level of {code} on {gap}", hint="ask for other days or without index"
+            f"baostock has no level of {code} on {gap}", hint="request other days, or drop index"
         )
     return levels
 

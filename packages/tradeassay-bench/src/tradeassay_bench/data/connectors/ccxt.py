@@ -1,4 +1,4 @@
-"""The connector to crypto exchanges through ccxt: daily candles, and minutes on request.
+"""Connect to crypto exchanges through ccxt: daily candles, and minutes on request.
 
 A session is one UTC day. The connector first requests the markets, then the candles page by page.
 """
@@ -36,7 +36,7 @@ Candles = tuple[Ints, dict[Field, Floats]]
 STEPS: dict[Timeframe, int] = {"1d": DAY, "1m": MINUTE}
 MILLISECOND = 1_000_000
 PAGE = 500
-"""The number of candles per request if an exchange does not state its limit."""
+"""Number of candles per request if an exchange does not state its limit."""
 FIELD_ORDER: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
 
 
@@ -68,13 +68,15 @@ class CryptoWire:
         }
         self._exchange: Any = getattr(self._ccxt, name)({**options, **(settings or {})})
         if not self._exchange.has.get("fetchOHLCV"):
-            raise UserError(f"{name} gives no candles through ccxt", hint="choose another exchange")
+            raise UserError(f"{name} has no candles through ccxt", hint="choose another exchange")
 
     def close(self) -> None:
         self._exchange.session.close()
 
     def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
-        """Return the spot instruments of symbols; raises :class:`SourceError` for an unknown one."""
+        """Return the spot instruments of symbols. Raises :class:`SourceError` for an unknown
+        symbol.
+        """
         markets = self._ask("its markets", self._exchange.load_markets)
         decimals = self._exchange.precisionMode == self._ccxt.DECIMAL_PLACES
         instruments: list[Instrument] = []
@@ -107,7 +109,7 @@ class CryptoWire:
         """Return all candles in [begin, end).
 
         Raises :class:`SourceError` if the history does not reach back to ``begin``. Some exchanges
-        answer with their newest candles, whatever the request.
+        always return their newest candles, whatever the request.
         """
         step = STEPS[timeframe]
         features = (self._exchange.features or {}).get("spot") or {}
@@ -142,10 +144,10 @@ class CryptoWire:
                 raise SourceError(
                     f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from "
                     f"{iso(oldest)} on",
-                    hint="ask for later days, or choose another exchange",
+                    hint="request later days, or choose another exchange",
                 )
             rows += [row for row in page if since <= row[0] * MILLISECOND < end]
-            # An empty page is a period before the listing or without a trade, and is skipped.
+            # An empty page is a period before the listing or without trades, and is skipped.
             since = newest + step if page and newest >= since else since + limit * step
         table = np.array([row[:6] for row in rows], dtype=np.float64).reshape(
             len(rows), 6
@@ -191,7 +193,8 @@ class CryptoWire:
 def _smallest_unit(precision: Any, *, decimals: bool) -> float:
     """Return the smallest step of amounts or prices.
 
-    ``precision`` is a number of decimals or the step itself. An exchange may leave it out.
+    ``precision`` is a number of decimals or the step itself. It is None if the exchange states
+    neither.
     """
     if precision is None:
         return 1e-8
@@ -199,7 +202,7 @@ def _smallest_unit(precision: Any, *, decimals: bool) -> float:
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
-    # ccxt passes a body that is not JSON on as text, and would read its characters as candles.
+    # ccxt returns a body that is not JSON as text, whose characters would be read as candles.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
         raise common.Unanswered(common.NOT_JSON)
 
@@ -262,7 +265,10 @@ class CcxtSource(common.ConnectorSource):
         return self.panel(vendor, columns, sessions, minutes=minutes, before=before)
 
     def growth_since(self, day: str) -> float | None:
-        """Return the newest price, of today's unfinished bar too, over the close of a day, or None."""
+        """Return the newest price over the close of a day, or None.
+
+        The newest price may come from today's unfinished bar.
+        """
         first, now = midnight(parse_day(day)), self._runtime.clock.now()
         with closing(self._open(forgive=True)) as wire:
             start, fields = wire.candles(self._config.symbols[0], "1d", first, now)

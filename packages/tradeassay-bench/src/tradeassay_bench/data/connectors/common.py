@@ -1,8 +1,8 @@
-"""Shared code of the connectors: retries, and the conversion of a vendor's series to a panel.
+"""Share code between connectors: retries, and the conversion of a vendor's series to a panel.
 
-A connector translates the errors of its vendor library into :class:`Throttled` ("come back later")
-or :class:`Unanswered` ("no usable answer"). Only these are retried. All other errors, such as a
-changed format or an unknown symbol, are final. No data is dropped without a note.
+A connector converts the errors of its vendor library to :class:`Throttled` (too many requests) or
+:class:`Unanswered` (no usable answer). Only these are retried. All other errors, such as a changed
+format or an unknown symbol, are final. No data is dropped without a note.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from tradeassay_bench.data.source import (
 
 T = TypeVar("T")
 LONGEST_REST_S = 86_400.0
-"""A vendor that demands a longer pause than a day is asked again after a day."""
+"""Longest pause before a new request, in seconds (one day), even if the vendor demands more."""
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of retries. All times are in seconds.
 
-    ``timeout`` is the limit of one answer. Waits double from ``first_wait`` up to ``longest_wait``.
-    If the vendor demands a longer wait with ``Retry-After``, the request fails.
+    ``timeout`` is the limit for one answer. Waits double from ``first_wait`` up to
+    ``longest_wait``. If the vendor demands a longer wait with ``Retry-After``, the request fails.
     """
 
     attempts: int = 4
@@ -73,7 +73,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The clock, sleep function and retry policy of a connector, which tests replace."""
+    """The clock, sleep function and retry policy of a connector, which tests can replace."""
 
     clock: Clock = field(default_factory=WallClock)
     sleep: Callable[[float], None] = time.sleep
@@ -81,7 +81,7 @@ class Runtime:
 
     @property
     def late(self) -> str:
-        """The reason for a failure by time-out."""
+        """Return the reason for a failure by time-out."""
         return f"nothing came within {self.retry.timeout:g} s"
 
 
@@ -113,9 +113,9 @@ BROKE_OFF = "the answer broke off in the middle"
 def http_fault(
     status: int, wish: str | None, asked: tuple[str, str], runtime: Runtime
 ) -> Exception | None:
-    """Return the error that an HTTP status stands for, or None for a status of success.
+    """Return the error for an HTTP status, or None for success.
 
-    ``asked`` is the pair (vendor, description of the request), and ``wish`` is the ``Retry-After``
+    ``asked`` is the pair (vendor, description of the request). ``wish`` is the ``Retry-After``
     header.
     """
     if status == 429:
@@ -128,7 +128,7 @@ def http_fault(
 
 
 class VendorResting(SourceError):
-    """The vendor demands a longer pause than the retry policy allows; ``seconds`` is its length."""
+    """The vendor demands a longer pause than the retry policy allows. ``seconds`` is its length."""
 
     seconds: float = 0.0
 
@@ -155,17 +155,17 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
             wish = error.retry_after if isinstance(error, Throttled) else None
             if wish is not None and wish > policy.longest_wait:
                 refused = VendorResting(
-                    f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
-                    hint="fetch again after that time, or ask for fewer symbols at once",
+                    f"{vendor} refused {what}: {error.reason}, and demands a pause of {wish:.0f} s",
+                    hint="fetch again after that time, or request fewer symbols at once",
                 )
                 refused.seconds = min(wish, LONGEST_REST_S)
                 raise refused from error
             if attempts == policy.attempts:
-                problem = "gave no usable answer for"
+                problem = "returned no usable answer for"
                 hint = "check the connection (and a proxy, if there is one), then fetch again"
                 if isinstance(error, Throttled):
                     problem = "refused"
-                    hint = "wait some minutes and fetch again, or ask for fewer symbols at once"
+                    hint = "wait some minutes and fetch again, or request fewer symbols at once"
                 effort = f"{attempts} attempt{'s' if attempts > 1 else ''}, {waited:.0f} s of waiting between them"
                 raise SourceError(
                     f"{vendor} {problem} {what}: {error.reason} ({effort})", hint=hint
@@ -181,7 +181,7 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
 
 @contextlib.contextmanager
 def silenced(module: str) -> Iterator[None]:
-    """Silence the logs, prints, progress bars and warnings of a library. Errors are still raised."""
+    """Silence the logs, prints, progress bars and warnings of a library, but not its errors."""
     logger = logging.getLogger(module)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -198,22 +198,25 @@ def silenced(module: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-# -- from a vendor's series to columns ---------------------------------------------------------------------------
+# -- from a vendor's series to columns --
 
 DELISTING_SLACK = 30
-"""A series may end this many sessions before its delisting date, which is the day of the formal act."""
+"""Maximum number of sessions between the last bar and the delisting date, which is the day of the
+formal act.
+"""
 DELISTING_DAYS = 45
 """The same tolerance in calendar days, for a formal act after the last requested session."""
 FORGIVEN = 20
-"""One of this many bars may be on a day without a session. More of them indicate another error, such
-as days in another time zone."""
+"""One in this many bars may be on a day without a session. A higher share indicates a systematic
+error, such as days in a wrong time zone.
+"""
 PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 SURVIVORS = "symbols chosen at the time of retrieval: survivorship"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The series of one symbol from a vendor: days in order, and one array per field.
+    """A vendor's series of one symbol: days in order, and one array per field.
 
     ``amount`` may be missing. ``listed`` and ``delisted`` are the vendor's ISO dates, or None.
     ``halted`` are the days that the vendor marks as days without trading.
@@ -246,7 +249,9 @@ class Vendor(NamedTuple):
 
 
 class ConnectorSource:
-    """Base class of the connectors' sources. Tests replace the vendor's connection with ``wire``."""
+    """Base class of the connectors' sources. Tests replace the vendor's connection through
+    ``wire``.
+    """
 
     Config: ClassVar[type[SourceConfig]]
     summary: ClassVar[str]
@@ -258,7 +263,7 @@ class ConnectorSource:
         self._wire = wire
 
     def go_by(self, clock: Clock) -> None:
-        """Use another clock to decide which sessions are over."""
+        """Set the clock that decides which sessions are over."""
         self._runtime = replace(self._runtime, clock=clock)
 
     def panel(
@@ -273,7 +278,8 @@ class ConnectorSource:
     ) -> Panel:
         """Return the panel of fetched columns.
 
-        ``before`` and ``after`` are further biases, listed before and after the notes on the columns.
+        ``before`` and ``after`` are additional biases, listed before and after the notes on the
+        columns.
         """
         config: ConnectorConfig = self._config
         partial = config.allow_partial
@@ -316,9 +322,9 @@ def lay_out(
     """Place vendor series on a calendar, and return listings, bars, suspensions and notes.
 
     Listings are sorted by (listed, symbol). A session without a bar between listing and delisting
-    becomes a suspension. Raises :class:`SourceError` for bars on days without a session and days
-    out of order, of which ``forgive`` accepts a few, and for a series that covers only a part of
-    the range, unless ``allow_partial`` is set.
+    becomes a suspension. Raises :class:`SourceError` for bars on days without a session and for
+    days out of order. ``forgive`` accepts a few of them. Also raises it for a series that covers
+    only a part of the range, unless ``allow_partial`` is set.
     """
     cut: list[str] = []
     gaps: list[str] = []
@@ -339,7 +345,7 @@ def lay_out(
             raise SourceError(
                 f"{vendor} sent no bar of {column.instrument.symbol} on a session from {sessions.first} to "
                 f"{sessions.last}",
-                hint="check the symbol and the days, or leave it out",
+                hint="check the symbol and the days, or drop the symbol",
             )
         listing, parts = _listing(
             column, int(reported[0]), int(reported[-1]), sessions, vendor, allow_partial
@@ -359,7 +365,7 @@ def lay_out(
         silent = (sessions.days >= np.datetime64(listing.listed, "D")) & (sessions.days <= last)
         silent[rows] = False
         suspended[:, index] = silent
-        silent[halted] = False  # the vendor itself says that nothing traded
+        silent[halted] = False  # the vendor states that there was no trade
         cut += parts
         if silent.any():
             gaps.append(f"{symbol} {silent.sum()}")
@@ -375,7 +381,10 @@ def lay_out(
 
 
 def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str]) -> Column:
-    """Return a series in order, without duplicates and without a few bars on days without a session."""
+    """Return a series in order, without duplicates and bars on days without a session.
+
+    Only a few such bars are accepted.
+    """
     order = np.argsort(column.days, kind="stable")
     days = column.days[order]
     fields = {name: values[order] for name, values in column.fields.items()}
@@ -398,16 +407,16 @@ def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str])
 
 
 def _rows(column: Column, days: Days, sessions: Sessions, vendor: str) -> Ints:
-    """Return the rows of a series' days; raises :class:`SourceError` for days that cannot be right."""
+    """Return the rows of a series' days. Raises :class:`SourceError` for impossible days."""
     symbol = column.instrument.symbol
     back = np.flatnonzero(days[1:] <= days[:-1])
     if back.size:
         problem = f"{vendor}'s days of {symbol} are doubled or out of order at {days[back[0] + 1]}"
-        raise SourceError(problem, hint="fetch again; if it stays so, leave the symbol out")
+        raise SourceError(problem, hint="fetch again; if the error remains, drop the symbol")
     strange = days[~np.isin(days, sessions.days)]
     if strange.size:
         problem = f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} has no session"
-        raise SourceError(problem, hint="leave the symbol out, or fetch it from another source")
+        raise SourceError(problem, hint="drop the symbol, or fetch it from another source")
     return np.searchsorted(sessions.days, days).astype(np.int64)
 
 
@@ -440,8 +449,8 @@ def _listing(
         if missing and not partial:
             period = f"{sessions.first} to {sessions.last}"
             raise SourceError(
-                f"{vendor}'s bars of {symbol} {side} on {day}, but {period} was asked for",
-                hint=f"ask with {option}={day}, or with allow_partial=true to take that day as its {event}",
+                f"{vendor}'s bars of {symbol} {side} on {day}, but {period} was requested",
+                hint=f"use {option}={day}, or allow_partial=true to use that day as its {event}",
             )
         if missing:
             cut.append(f"{symbol} {'from' if side == 'begin' else 'to'} {day}")
@@ -471,15 +480,13 @@ def join_minutes(
     for index, (symbol, close_time, fields) in enumerate(minutes):
         if (np.diff(close_time) <= 0).any():
             problem = f"{vendor}'s minutes of {symbol} are doubled or out of order"
-            raise SourceError(problem, hint="fetch again; if it stays so, leave minutes out")
+            raise SourceError(problem, hint="fetch again; if the error remains, drop minutes")
         # A bar that ends at midnight belongs to the day before.
         days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
         gone = np.setdiff1d(traded[symbol], days)
         if gone.size and not allow_partial:
             problem = f"{vendor} has no minutes of {symbol} on {gone[0]} ({gone.size} days in all)"
-            raise SourceError(
-                problem, hint="ask for other days, without minutes, or with allow_partial=true"
-            )
+            raise SourceError(problem, hint="use other days, no minutes, or allow_partial=true")
         missing += [f"{symbol} {day}" for day in gone]
         for name, values in fields.items():
             bars[name][np.searchsorted(every, close_time), index] = values
@@ -488,7 +495,7 @@ def join_minutes(
 
 
 def one_currency(symbols: Mapping[str, str]) -> str:
-    """Return the common currency of symbols; raises :class:`UserError` for several currencies.
+    """Return the common currency of symbols. Raises :class:`UserError` for several currencies.
 
     ``symbols`` maps each currency to one of its symbols.
     """
@@ -501,12 +508,12 @@ def one_currency(symbols: Mapping[str, str]) -> str:
 
 
 def shorten(items: Sequence[str]) -> str:
-    """Join the first ten items for a sentence, with the number of the others."""
+    """Return the first ten items as text, followed by the number of the remaining items."""
     named = ", ".join(items[:10])
     return f"{named} and {len(items) - 10} more" if len(items) > 10 else named
 
 
-# -- configuration -----------------------------------------------------------------------------------------------
+# -- configuration --
 
 
 class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
@@ -516,11 +523,11 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
     - ``first``, ``last``: the first and last ISO day, both inclusive. By default ``last`` is the
       last completed session.
     - ``allow_partial``: accept a symbol whose bars do not cover the time from its listing (or
-      ``first``) to ``last``. It then counts as listed from its first to its last bar, and the panel
+      ``first``) to ``last``. It is then listed from its first to its last bar, and the panel
       has a note on it.
-    - ``forgive``: leave out invalid bars, on days without a session or repeated, of at most one in
-      twenty. The panel has a note on them. By default such bars are refused.
-    - ``name``: the name of the panel, by default that of the source.
+    - ``forgive``: drop invalid bars (on days without a session, or repeated) if they are at most
+      one in twenty. The panel has a note on them. By default such bars are refused.
+    - ``name``: the name of the panel, by default the source's name.
     """
 
     first: str
@@ -556,9 +563,12 @@ def need_symbols(config: ConnectorConfig, example: str) -> None:
 
 
 def changed_format(vendor: str, what: str, detail: str, package: str) -> SourceError:
-    """Return the error for an answer in an unexpected format; ``package`` is the vendor's library."""
+    """Return the error for an answer in an unexpected format.
+
+    ``package`` is the vendor's library.
+    """
     return SourceError(
-        f"{vendor} answered {what} in another format than expected: {detail}",
+        f"{vendor} answered {what} in an unexpected format: {detail}",
         hint=f"pip install -U {package}; if that does not help, the connector needs an update",
     )
 
@@ -568,15 +578,15 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
     return SourceError(
         f"{vendor} has no bars of {symbol} from {first} to {last}"
         + (f": {reason}" if reason else ""),
-        hint="check the symbol and the days, or leave it out",
+        hint="check the symbol and the days, or drop the symbol",
     )
 
 
 def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: Clock) -> Sessions:
     """Return the completed sessions of a period, at least one.
 
-    Raises :class:`UserError` if there is none, and if ``last`` is not over yet, because a bar that
-    still changes would be stored as final.
+    Raises :class:`UserError` if there is none. Also raises it if ``last`` is not over yet, because
+    an unfinished bar would be stored as final.
     """
     now = clock.now()
     tomorrow = moment(now).date() + timedelta(days=1)
@@ -584,22 +594,22 @@ def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: 
     sessions = sessions_between(calendar, first, end)
     completed = int(np.searchsorted(sessions.close_time, now, side="right"))
     if last is not None and completed < sessions.days.size:
-        hint = "ask for days that are over"
+        hint = "request days that are over"
         if completed:
-            hint = f"ask up to {sessions.days[completed - 1]}"
+            hint = f"request days up to {sessions.days[completed - 1]}"
         raise UserError(
             f"session {sessions.days[completed]} of {calendar} is not over at {iso(now)}", hint=hint
         )
     if completed == 0:
         period = f"from {first} to {last or 'now'}"
-        raise UserError(f"{calendar} has no finished session {period}", hint="ask for other days")
+        raise UserError(f"{calendar} has no completed session {period}", hint="request other days")
     return sessions.part(0, completed)
 
 
 def action_time(sessions: Sessions, ex_date: str) -> Instant | None:
-    """Return when an action with ``ex_date`` is known, or None if it lies outside the sessions.
+    """Return when an action with ``ex_date`` is known, or None if it is outside the sessions.
 
-    An ex-date without a session means the next session.
+    An ex-date without a session is moved to the next session.
     """
     day = np.datetime64(ex_date, "D")
     if not sessions.days[0] <= day <= sessions.days[-1]:

@@ -1,12 +1,12 @@
-"""The connector to Yahoo through the yfinance library, one symbol at a time.
+"""Connect to Yahoo through the yfinance library, one symbol at a time.
 
-The library hides errors by default, keeps answers in a process-wide cache, and loses the
-``Retry-After`` header of a refusal. This module handles all three.
+The library hides errors by default, stores answers in a process-wide cache, and loses the
+``Retry-After`` header of a refusal. This module handles all three problems.
 
-Yahoo divides every price before a split by the split's ratio, and multiplies volumes, with all
-splits known at the time of the request. For an old session that is information from the future.
-With *every* split up to the time of retrieval the adjustment can be undone, exactly apart from the
-vendor's rounding.
+Yahoo divides every price before a split by the split's ratio, and multiplies volumes, using all
+splits known at the time of the request. For an old session this is information from the future. If
+*every* split up to the time of retrieval is known, the adjustment can be undone exactly, apart from
+the vendor's rounding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tradeassay_bench.data.connectors import common
 from tradeassay_bench.data.source import Panel, SourceConfig, sources
 
 SMALLEST_VISIBLE_RATIO = 1.3
-"""A split closer to 1:1 than this ratio looks like an ordinary overnight move."""
+"""Smallest ratio of a split that differs visibly from an ordinary overnight move."""
 
 
 class VendorSplit(NamedTuple):
@@ -44,7 +44,7 @@ def factor_after(days: Days, splits: Sequence[VendorSplit], *, same_day: bool = 
     """Return for each day the product of the ratios of all *later* splits.
 
     An adjusted price times this factor is the price as traded. With ``same_day`` the splits of the
-    day itself count too. Dividends need that: ours are per share held before a split on the same
+    day itself are included. Dividends need that: ours are per share held before a split on the same
     day, the vendor's per share after it.
     """
     factor = np.ones(days.size)
@@ -59,7 +59,7 @@ def not_applied(
     """Return the splits that the vendor lists but has not applied to its prices.
 
     Such a split leaves a jump of its ratio. Splits near 1:1 (:data:`SMALLEST_VISIBLE_RATIO`) and
-    splits without a bar on both sides cannot be checked and count as applied.
+    splits without a bar on both sides cannot be checked and are assumed to be applied.
     """
     forgotten: list[VendorSplit] = []
     for split in splits:
@@ -96,7 +96,9 @@ class YahooSeries(NamedTuple):
 
 
 def browser_session(**options: Any) -> Any:
-    """Return a ``curl_cffi`` session like the library's own that keeps status and ``Retry-After``."""
+    """Return a ``curl_cffi`` session like the library's, which also stores status and
+    ``Retry-After``.
+    """
     requests: Any = require("curl_cffi.requests", "us")
 
     class RememberingSession(requests.Session):  # type: ignore[misc] # the base is an optional import
@@ -134,7 +136,7 @@ class YahooWire:
             fields = {
                 ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()
             }
-            # A row without any price holds an event on a day without a bar.
+            # A row without any price contains an event on a day without a bar.
             priced = np.any([np.isfinite(fields[name]) for name in common.PRICES], axis=0)
             events = []
             for title in ("Stock Splits", "Dividends"):
@@ -208,7 +210,7 @@ class YahooWire:
         return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, symbol: str, first: str, last: str) -> Exception:
-        """Return our error for an exception of the library."""
+        """Return our error for an exception from the library."""
         from curl_cffi.requests import exceptions as curl
 
         problems = self._library.exceptions
@@ -255,7 +257,9 @@ def conversation(
 
 
 DECIMALS = 4
-"""Yahoo sends 32-bit prices. Four decimals remove their noise and keep every price of a US exchange."""
+"""Decimals of a price. Yahoo sends 32-bit prices. Four decimals remove their noise and preserve
+every price of a US exchange.
+"""
 MINUTE_HISTORY_DAYS = 29
 MINUTE_REQUEST_DAYS = 7
 LICENCE = (
@@ -268,7 +272,7 @@ class YFinanceConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """The options of the Yahoo connector.
 
     ``indices`` are index symbols, such as ``^GSPC``, whose closing levels are stored. ``minutes``
-    adds minute bars, which Yahoo keeps for 30 days only.
+    adds minute bars, which Yahoo stores for only 30 days.
     """
 
     indices: tuple[str, ...] = ()
@@ -280,7 +284,7 @@ class YFinanceConfig(common.ConnectorConfig, frozen=True, kw_only=True):
 
 
 class YFinanceSource(common.ConnectorSource):
-    """A source of daily bars as traded, splits and dividends of US stocks and funds, with recent minutes."""
+    """A source of US stocks and funds: daily bars as traded, splits, dividends, recent minutes."""
 
     Config: ClassVar[type[SourceConfig]] = YFinanceConfig
     summary: ClassVar[str] = (
@@ -295,8 +299,8 @@ class YFinanceSource(common.ConnectorSource):
         first, today = parse_day(sessions.first), moment(clock.now()).date()
         oldest, until = today - timedelta(days=MINUTE_HISTORY_DAYS), today + timedelta(days=1)
         if config.minutes and first < oldest:
-            problem = f"Yahoo keeps minute bars for 30 days, and {first} is older"
-            raise UserError(problem, hint=f"ask with first={oldest} or later, or without minutes")
+            problem = f"Yahoo stores minute bars for 30 days, and {first} is older"
+            raise UserError(problem, hint=f"use first={oldest} or later, or drop minutes")
         with conversation(self._runtime, self._wire.get("session")) as wire:
             series = [wire.daily(symbol, first, until) for symbol in config.symbols]
             for stock in series:
@@ -305,7 +309,7 @@ class YFinanceSource(common.ConnectorSource):
                     raise SourceError(
                         f"Yahoo lists a split {split.ratio:g}:1 of {stock.instrument.symbol} on {split.day}, "
                         "but its prices before that day are not adjusted for it",
-                        hint="leave the symbol out, or fetch it again in a few days",
+                        hint="drop the symbol, or fetch it again in a few days",
                     )
             indices = {
                 name: _levels(wire.daily(name, first, until), sessions) for name in config.indices
@@ -345,7 +349,10 @@ class YFinanceSource(common.ConnectorSource):
         return replace(panel, actions=_actions(series, sessions), indices=indices)
 
     def growth_since(self, day: str) -> float | None:
-        """Return the newest price, of today's unfinished bar too, over the close of a day, or None."""
+        """Return the newest price over the close of a day, or None.
+
+        The newest price may come from today's unfinished bar.
+        """
         until = moment(self._runtime.clock.now()).date() + timedelta(days=1)
         with conversation(self._runtime, self._wire.get("session")) as wire:
             series = wire.daily(self._config.symbols[0], parse_day(day), until)
@@ -403,7 +410,8 @@ def _minutes(wire: YahooWire, series: YahooSeries, sessions: Sessions) -> common
         start = stop
     close_time = np.concatenate(times)
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    # Minute prices are not always adjusted like daily ones. The reading nearer to the day's close is used.
+    # Minute prices are not always adjusted like daily prices. Use the interpretation nearer to the
+    # day's close.
     days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
     factor = factor_after(days, series.splits)
     daily = series.fields["close"][

@@ -1,7 +1,7 @@
-"""Company names by ticker, and the codes of A-shares.
+"""Look up company names by ticker, and the codes of A-shares.
 
-The lists hold names, former names, nicknames and brands, written from general knowledge. Many
-price files contain tickers only. A mask that hides stocks in texts needs the names of the
+The lists contain names, former names, nicknames and brands, written from general knowledge. Many
+price files contain only tickers. A mask that hides stocks in texts needs the names of the
 companies, and a check of that mask must not depend on the names in the dataset.
 """
 
@@ -52,7 +52,7 @@ def is_cn(instrument: Instrument) -> bool:
 
 
 def known_names(instrument: Instrument) -> tuple[str, ...]:
-    """Return all known names of an instrument; empty if it is not a known stock."""
+    """Return all known names of an instrument. The tuple is empty for an unknown stock."""
     if is_cn(instrument):
         return cn_names().get(instrument.symbol[:6], ())
     if not is_us(instrument):
@@ -61,7 +61,7 @@ def known_names(instrument: Instrument) -> tuple[str, ...]:
 
 
 def company_name(ticker: str) -> str:
-    """Return the main name of a US company; empty if the ticker is unknown."""
+    """Return the main name of a US company, or an empty string for an unknown ticker."""
     return us_names().get(us_ticker(ticker), ("",))[0]
 
 
@@ -78,7 +78,7 @@ _BARE = re.compile(r"\d{6}")
 
 
 def ashare_code(symbol: str) -> str | None:
-    """Return an A-share code in the form ``600000.SH``, or None if the symbol is not an A-share code.
+    """Return an A-share code in the form ``600000.SH``, or None for any other symbol.
 
     Accepts ``SH600000``, ``sh.600000``, ``600000.XSHG`` and ``600000``. The market of a bare code
     follows from its first digits.

@@ -1,1 +1,3 @@
-"""The point-in-time store: one folder of memory-mapped Arrow files and a manifest per snapshot."""
+"""Store snapshots for point-in-time access: one folder of memory-mapped Arrow files and a manifest
+each.
+"""

@@ -1,7 +1,7 @@
-"""The manifest of a snapshot: its metadata, its shapes, and the hashes of its files and content.
+"""Define the manifest of a snapshot: its metadata, shapes, and hashes of files and content.
 
-The content hash covers the values of a panel. It does not depend on the library version that
-wrote the files.
+The content hash covers the values of a panel. It does not depend on the library version that wrote
+the files.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The identity of a snapshot.
 
     ``sha256`` covers the content: numbers, records and the metadata that changes their meaning. It
-    leaves out the name, the time of writing and the library version. Equal data therefore has the
+    excludes the name, the time of writing and the library version. Equal data therefore has the
     same hash on every machine. ``own_sha256`` is the hash of the manifest file itself. Stores
     written by earlier versions do not have it.
     """
@@ -92,7 +92,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Read a snapshot's manifest.
 
-    Raises :class:`DataError` if it is missing, was altered or has another format.
+    Raises :class:`DataError` if it is missing, altered or in a different format.
     """
     path = folder / MANIFEST_FILE
     try:
@@ -100,7 +100,7 @@ def read_manifest(folder: Path) -> Manifest:
     except IsADirectoryError:
         raise DataError(f"{path} is a folder", hint="get or import the data again") from None
     except (FileNotFoundError, NotADirectoryError):
-        named = "name a data set (tradeassay data list) or a folder that has one"
+        named = "name a data set (tradeassay data list) or a folder that contains one"
         if not folder.exists():
             raise DataError(f"{folder} does not exist", hint=named) from None
         problem = f"{folder} is not a snapshot: it has no {MANIFEST_FILE}"
@@ -108,9 +108,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         head = msgspec.json.decode(content, type=_Head)
         if head.format != FORMAT:
-            raise DataError(
-                f"{path} is not a snapshot manifest", hint="point to a snapshot's folder"
-            )
+            raise DataError(f"{path} is not a snapshot manifest", hint="give a snapshot's folder")
         if head.format_version != FORMAT_VERSION:
             problem = (
                 f"{path} has format {head.format_version}, this version reads {FORMAT_VERSION}"
@@ -140,7 +138,7 @@ _ABSENT = -1
 def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
     """Return the SHA-256 of a panel's numbers, records and metadata.
 
-    Name, query and time of retrieval are left out.
+    Name, query and time of retrieval are excluded.
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
@@ -176,18 +174,20 @@ def _add_array(digest: Any, label: str, values: np.ndarray[Any, Any]) -> None:
 
 
 def _add_table(digest: Any, label: str, table: pa.Table) -> None:
-    # Columns are typed, so that an int instead of a float does not change the hash. Values are
-    # hashed rather than buffers, so that the library's memory layout does not change it either.
+    # Columns are typed, so that an int instead of a float does not change the hash. The hash covers
+    # values rather than buffers, so that it does not depend on the library's memory layout.
     for name in table.column_names:
         pieces = table.column(name)
-        # Joining a single chunk would copy it. Joining none, as in an empty column, would load pandas.
+        # Joining a single chunk would copy it. Joining no chunks, as in an empty column, would load
+        # pandas.
         column = pieces.chunk(0) if pieces.num_chunks == 1 else arrow_column([], pieces.type)
         if pieces.num_chunks > 1:
             column = pieces.combine_chunks()
         where = f"{label}.{name}"
         if pa.types.is_list(column.type):
             _add_array(digest, f"{where} ends", plain(column.offsets).astype(np.int64))
-            # The same as flatten() if no list is missing, which would load ten megabytes of pyarrow.
+            # Equal to flatten() if no list is missing. flatten() would load ten megabytes of
+            # pyarrow.
             first, last = column.offsets[0].as_py(), column.offsets[len(column)].as_py()
             column = (
                 column.flatten() if column.null_count else column.values.slice(first, last - first)
@@ -268,7 +268,7 @@ _INSTRUMENT_FIELDS = tuple(
 
 _TYPES = dict.fromkeys(("lot", "step", "tick", "multiplier", "value"), pa.float64())
 _TYPES |= {"known_at": pa.int64(), "published_at": pa.int64(), "symbols": pa.list_(pa.string())}
-"""The types of record columns that are not texts."""
+"""The types of record columns other than text."""
 _KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "actions": (CorporateAction, "known_at ex_date symbol kind value"),
     "memberships": (Membership, "start index symbol end"),
@@ -289,7 +289,9 @@ RECORDS: dict[str, pa.Schema] = {
 
 
 def sorted_records(panel: Panel) -> dict[str, Any]:
-    """Return a panel's dated records by kind, sorted by the time they became known, then by content."""
+    """Return a panel's dated records by kind, sorted by the time they became known, then by
+    content.
+    """
 
     def order(record: Any, names: Sequence[str]) -> list[Any]:
         values = (getattr(record, name) for name in names)
@@ -367,7 +369,7 @@ def store_folder(home: Path | str | None = None) -> Path:
 
 
 def snapshot_folder(name: str, home: Path | str | None = None) -> Path:
-    """Return the folder of a stored dataset; raises :class:`UserError` for an invalid name."""
+    """Return the folder of a stored dataset. Raises :class:`UserError` for an invalid name."""
     if not _NAME.fullmatch(name):
         raise UserError(
             f"'{name}' is not a dataset name", hint="use letters, digits, '.', '-' and '_'"

@@ -50,7 +50,7 @@ FETCH_AGAIN = "get or import the data again"
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise :class:`DataError` naming the first file that is missing or whose size is not the recorded one."""
+    """Raise :class:`DataError` that names the first file that is missing or has the wrong size."""
     for name, entry in manifest.files.items():
         path = folder / name
         try:
@@ -60,25 +60,23 @@ def check_files(folder: Path, manifest: Manifest) -> None:
                 f"{path} is missing from snapshot '{manifest.name}'", hint=FETCH_AGAIN
             ) from None
         if size != entry.bytes:
-            raise DataError(
-                f"{path} has {size} bytes, its manifest says {entry.bytes}", hint=FETCH_AGAIN
-            )
+            raise DataError(f"{path} has {size} bytes, expected {entry.bytes}", hint=FETCH_AGAIN)
 
 
 _HASHED: dict[tuple[str, int, int, int, int], str] = {}
-"""Hashes computed in this process by the state of their file, see :func:`_state`."""
+"""Hashes computed in this process, keyed by the state of the file (see :func:`_state`)."""
 _WHOLE: set[tuple[tuple[str, int, int, int, int], ...]] = set()
 """Snapshots verified in this process, as the states of their manifest and files."""
 
 
 def _state(path: Path) -> tuple[str, int, int, int, int]:
-    """Return path, inode, size and both times: a new content changes at least one of them."""
+    """Return path, inode, size and both times. New content changes at least one of them."""
     facts = path.stat()
     return str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def check_hash(path: Path, entry: FileEntry) -> None:
-    """Raise :class:`DataError` if a file is missing or does not have the recorded hash."""
+    """Raise :class:`DataError` if a file is missing or its hash differs from the manifest's."""
     try:
         key = _state(path)
         sha256 = _HASHED.get(key) or sha256_file(path)
@@ -87,7 +85,7 @@ def check_hash(path: Path, entry: FileEntry) -> None:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}", hint=FETCH_AGAIN) from error
     if sha256 != entry.sha256:
-        problem = f"{path} was altered: sha256 {sha256[:12]}, its manifest says {entry.sha256[:12]}"
+        problem = f"{path} was altered: sha256 {sha256[:12]}, expected {entry.sha256[:12]}"
         raise DataError(problem, hint=FETCH_AGAIN)
     _HASHED[key] = sha256
 
@@ -110,7 +108,7 @@ def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
     content = content_sha256(_grids(folder, manifest), _records(folder, manifest))
     if content != manifest.sha256:
         raise DataError(
-            f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}",
+            f"{folder}: the content hash is {content[:12]}, expected {manifest.sha256[:12]}",
             hint=FETCH_AGAIN,
         )
     _WHOLE.add(whole)
@@ -124,7 +122,7 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
     """
     path, entry = folder / name, manifest.files.get(name)
     if entry is None:
-        raise DataError(f"{folder}: its manifest lists no {name}", hint=FETCH_AGAIN)
+        raise DataError(f"{folder}: the manifest does not list {name}", hint=FETCH_AGAIN)
     check_hash(path, entry)
     try:
         with pa.memory_map(str(path), "r") as source:
@@ -132,14 +130,12 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} is damaged: {error}", hint=FETCH_AGAIN) from error
     if table.num_columns and table.column(0).num_chunks > 1:
-        raise DataError(
-            f"{path} holds several batches, of which only one would be read", hint=FETCH_AGAIN
-        )
+        raise DataError(f"{path} has several batches, expected one", hint=FETCH_AGAIN)
     return table
 
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
-    """Return a column as one array. An empty column may have no chunk at all."""
+    """Return a column as one array. An empty column may have no chunk."""
     pieces = table.column(name)
     return pieces.chunk(0) if pieces.num_chunks else arrow_column([], pieces.type)
 
@@ -198,7 +194,7 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
 
 
 def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
-    """Return the tables of a snapshot's dated records, for their hash. No record object is created."""
+    """Return the tables of a snapshot's dated records, for hashing. No record object is created."""
     tables = {}
     for name, schema in RECORDS.items():
         table = open_table(folder, manifest, f"{name}.arrow")
@@ -206,7 +202,7 @@ def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
         has_gaps = any(table.column(column).null_count for column in required)
         if table.schema != schema or has_gaps:
             raise DataError(
-                f"{folder / name}.arrow does not hold the columns of its kind", hint=FETCH_AGAIN
+                f"{folder / name}.arrow does not have the columns of its kind", hint=FETCH_AGAIN
             )
         tables[name] = table
     return tables
@@ -258,12 +254,12 @@ class TimedTable(Generic[T]):
         return int(np.searchsorted(self._times, clock, side="right"))
 
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        """Return which of some rows are about a symbol."""
+        """Return the rows in ``rows`` that are about a symbol."""
         matching = self._by_symbol.get(symbol, _NO_ROWS)
         return matching[bisect_left(matching, rows.start) : bisect_left(matching, rows.stop)]
 
     def count_of_symbol(self, symbol: str, stop: int) -> int:
-        """Return how many of the first ``stop`` records are about one symbol."""
+        """Return the number of records about one symbol among the first ``stop`` records."""
         return bisect_right(self._by_symbol.get(symbol, _NO_ROWS), stop - 1)
 
     def _record(self, row: int) -> T:
@@ -276,11 +272,11 @@ class TimedTable(Generic[T]):
 NOT_DELISTED = 1 << 40
 """The last row of an instrument that is not delisted within the data."""
 SPECIAL = "ST"
-"""The name under which memberships list the stocks under special treatment."""
+"""The membership name for stocks under special treatment."""
 
 
 class History:
-    """The arrays and tables of one snapshot, the future included. Views read from it."""
+    """The arrays and tables of one snapshot, including the future. Views read from it."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
@@ -288,7 +284,7 @@ class History:
         shapes = manifest.shapes
         if bars.num_rows != shapes.sessions:
             raise DataError(
-                f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, not {shapes.sessions}"
+                f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, expected {shapes.sessions}"
             )
         self.sessions: Days = days(one_chunk(bars, "session"))
         self.open_times: list[int] = integers(bars, "open_time").tolist()
@@ -324,7 +320,7 @@ class History:
         self.fundamentals: TimedTable[Fundamental] = TimedTable(
             partial(self._table, "fundamentals.arrow"), "known_at", "fundamentals", "symbol"
         )
-        # Cached, because readers of a view compare these tuples by identity to keep derived tables.
+        # Cached, because users of a view compare these tuples by identity to reuse derived tables.
         self.symbols = lru_cache(maxsize=None)(self._symbols)
         self.instruments = lru_cache(maxsize=None)(self._instruments)
         self.gone = lru_cache(maxsize=None)(self._gone)
@@ -341,12 +337,12 @@ class History:
             raise DataError(f"{self.folder / 'bars.arrow'}: {name} has {result.shape[1]} columns")
         return result
 
-    # -- instruments ---------------------------------------------------------------------------------------------
+    # -- instruments --
 
     def special_at(self, row: int, visible: int) -> Bools | None:
-        """Return which of the first ``visible`` instruments are under special treatment.
+        """Return a mask of the first ``visible`` instruments that are under special treatment.
 
-        Returns None if the data has no special treatment at all.
+        Returns None if the data has no information about special treatment.
         """
         if SPECIAL not in self._spells:
             return None
@@ -373,7 +369,7 @@ class History:
         )
         return tuple(self.every_symbol[column] for column in columns)
 
-    # -- adjustment ----------------------------------------------------------------------------------------------
+    # -- adjustment --
 
     def _load_adjustment(self, bars: pa.Table) -> None:
         self.actions: tuple[CorporateAction, ...] = tuple(
@@ -401,7 +397,9 @@ class History:
         self._split_columns = [event[1] for event in splits]
 
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
-        """Return the actions that take effect in a session, by column and dividends before splits."""
+        """Return the actions that take effect in a session, by column, with dividends before
+        splits.
+        """
         return self._by_row.get(row, ())
 
     def adjusted(
@@ -409,15 +407,15 @@ class History:
     ) -> Floats:
         """Return ``window`` adjusted to the shares of session ``row``.
 
-        ``window`` holds the sessions from ``start`` on. It is returned without a copy if no action
-        lies between. Raises :class:`UserError` for an unknown adjustment.
+        ``window`` starts at session ``start``. It is returned without a copy if there is no action
+        in between. Raises :class:`UserError` for an unknown adjustment.
         """
         if adjust == "total" and field != "volume":
             rows, columns, factor = self._total_rows, self._total_columns, self._total
         elif adjust in ("split", "total"):
             rows, columns, factor = self._split_rows, self._split_columns, self._split
         else:
-            raise UserError(f"unknown adjustment '{adjust}'", hint="one of none, split, total")
+            raise UserError(f"unknown adjustment '{adjust}'", hint="use none, split or total")
         if factor is None or field == "amount":
             return window
         low, high = bisect_right(rows, start), bisect_right(rows, row)
@@ -432,7 +430,7 @@ class History:
         result.setflags(write=False)
         return result
 
-    # -- indices -------------------------------------------------------------------------------------------------
+    # -- indices --
 
     def _load_indices(self) -> None:
         table = self._table("indices.arrow")
@@ -458,7 +456,7 @@ class History:
             self._changes[index] = sorted(edges)
 
     def name_of(self, index: str) -> str:
-        """Return the dataset's own name of an index, see :func:`main_index`."""
+        """Return the name of an index in this dataset, see :func:`main_index`."""
         return main_index(index, {**self.levels, **self._changes})
 
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
@@ -483,15 +481,15 @@ class History:
         return tuple(self.every_symbol[column] for column in columns)
 
     def no_index(self, index: str, row: int) -> DataError:
-        """Return the error for an unknown index, whose hint lists the indices known in a session."""
+        """Return the error for an unknown index. Its hint lists the indices known in a session."""
         known = sorted(
             {*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)}
         )
-        without = "this data has no index: index='none', universe='all' plays without one"
+        without = "this data has no index: use index='none', universe='all' to run without one"
         hint = f"known: {', '.join(known)}" if known else without
         return DataError(f"no index '{index}' is known", hint=hint)
 
-    # -- figures and minutes -------------------------------------------------------------------------------------
+    # -- figures and minutes --
 
     def _known_figures(self, symbol: str, count: int) -> tuple[Fundamental, ...]:
         rows = self.fundamentals.of_symbol(symbol, range(len(self.fundamentals)))[:count]
@@ -520,18 +518,18 @@ class History:
 
 _NOTHING: list[int] = []
 MAIN_INDEX = "IDX"
-"""The name that a benchmark gives to the index of any dataset."""
+"""The benchmarks' name for the main index of any dataset."""
 CSI300 = frozenset(
     ("csi300", "hs300", "000300", "000300.sh", "sh000300", "sh.000300", "399300.sz", "沪深300")
 )
-"""The names of the CSI 300 among vendors, in lower case."""
+"""Vendors' names of the CSI 300, in lower case."""
 
 
 def main_index(index: str, known: Collection[str]) -> str:
     """Return the dataset's name of an index.
 
-    :data:`MAIN_INDEX` stands for the only index in ``known``, or for the CSI 300 among several. Any
-    other name is returned unchanged.
+    :data:`MAIN_INDEX` is replaced by the only index in ``known``, or by the CSI 300 if there are
+    several. Any other name is returned unchanged.
     """
     if index in known or index != MAIN_INDEX:
         return index

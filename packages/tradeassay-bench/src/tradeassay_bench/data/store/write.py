@@ -1,4 +1,4 @@
-"""Write a panel as a snapshot: all files into a temporary folder, then one rename."""
+"""Write a panel as a snapshot: all files to a temporary folder, then one rename."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def write_snapshot(
     """Check a panel for faults and write it as a snapshot.
 
     ``allow_faults`` is True, or the names of the checks whose faults are accepted. Accepted faults
-    become a badge. ``file_faults`` are faults found in the raw files. ``locate`` maps a fault of
-    the panel to its place in those files. Raises :class:`DataRefused` for other faults.
+    become a badge. ``file_faults`` are faults in the raw files. ``locate`` maps a fault of the
+    panel to its place in those files. Raises :class:`DataRefused` for other faults.
 
-    A folder that already holds the same content is left unchanged. The call may therefore be
+    A folder that already contains the same content is left unchanged. The call may therefore be
     repeated, and several processes may make it at once.
     """
     panel = normalised(panel)
@@ -119,13 +119,13 @@ def _refuse_faults(
     remedies = ["fix the files"]
     for name, check in DROPS.items():
         if check in checks:
-            remedies.append(f"leave rows out (drop=('{name}',))")
+            remedies.append(f"skip rows (drop=('{name}',))")
     if "no number" in checks:
         remedies.append("write decimals with a point")
     if "bar on a holiday" in checks:
-        remedies.append("name their calendar (calendar='XSHG' or calendar='24/7')")
+        remedies.append("set the calendar (calendar='XSHG' or calendar='24/7')")
     if no_price:
-        problem = "no price that can be read"
+        problem = "no readable price"
     else:
         problem = f"{len(refused)} fault{'s' * (len(refused) > 1)}"
         remedies.append("or accept all faults (allow_faults=True)")
@@ -138,7 +138,7 @@ def _write_files(panel: Panel, folder: Path, faults: tuple[DataFault, ...]) -> M
     records, minutes = record_tables(panel), panel.minutes
     for kind, table in chain(_grids(panel), records.items()):
         path = folder / f"{kind}.arrow"
-        # One batch per file, so that a column is one contiguous piece of the memory map.
+        # One batch per file, so that a column is one contiguous part of the memory map.
         with (
             naming(path),
             pa.OSFile(str(path), "wb") as sink,
@@ -231,8 +231,8 @@ def _move_into_place(
         stored = read_manifest(folder)
         if stored.sha256 == manifest.sha256 and stored.name == manifest.name:
             return stored
-        problem = f"{folder} already holds another snapshot ('{stored.name}', {stored.sha256[:12]})"
-        raise UserError(problem, hint="choose another name, or say that it may be replaced")
+        problem = f"{folder} already contains a different snapshot ('{stored.name}', {stored.sha256[:12]})"
+        raise UserError(problem, hint="choose another name, or allow the replacement")
     old = folder.parent / f".replaced-{folder.name}-{uuid.uuid4().hex[:12]}"
     os.rename(folder, old)
     os.rename(temporary, folder)
@@ -247,7 +247,7 @@ _NAN = np.array([np.nan]).view(np.uint64)[0]
 def normalised(panel: Panel) -> Panel:
     """Return a panel in the store's canonical form, in which equal content has equal bytes.
 
-    The form fixes the dtypes, the bit patterns of NaN and zero, and the order of records. Raises
+    The form defines the dtypes, the bit patterns of NaN and zero, and the order of records. Raises
     :class:`DataError` for a malformed panel.
     """
     check_form(panel)
@@ -282,7 +282,7 @@ def _floats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64
 
 
 def _canonical(values: np.ndarray[Any, Any]) -> bool:
-    """Return whether an array already uses the canonical NaN and zero, so that no copy is needed."""
+    """Return whether an array already has the canonical NaN and zero, so that no copy is needed."""
     for piece in np.array_split(values.reshape(-1).view(np.uint64), max(1, values.size >> 20)):
         numbers = piece.view(np.float64)
         if (piece == _MINUS_ZERO).any() or (np.isnan(numbers) & (piece != _NAN)).any():
@@ -291,7 +291,7 @@ def _canonical(values: np.ndarray[Any, Any]) -> bool:
 
 
 def check_form(panel: Panel) -> None:
-    """Raise :class:`DataError` naming the first malformed array, listing or record."""
+    """Raise :class:`DataError` that names the first malformed array, listing or record."""
     for problem in _problems(panel):
         raise DataError(
             f"panel '{panel.name}': {problem}", hint="correct the source that returned it"
@@ -299,7 +299,7 @@ def check_form(panel: Panel) -> None:
 
 
 def _problems(panel: Panel) -> Iterator[str]:
-    """Yield problems of form. The caller stops at the first, so later checks rely on earlier ones."""
+    """Yield problems of form. The caller uses only the first: later checks rely on earlier ones."""
     sessions, size, minutes = panel.sessions, panel.sessions.size, panel.minutes
     if size == 0 or not panel.listings:
         yield f"it has {size} sessions and {len(panel.listings)} instruments"
@@ -323,12 +323,12 @@ def _problems(panel: Panel) -> Iterator[str]:
     )
     for table, bars, shape in grids:
         if missing := [field for field in FIELDS if field not in bars]:
-            yield f"{table} have no {', '.join(missing)} (NaN stands for unknown)"
+            yield f"{table} have no {', '.join(missing)} (use NaN for unknown values)"
         for field in FIELDS:
             if bars[field].shape != shape:
                 yield f"{field} of the {table} has shape {bars[field].shape}, expected {shape}"
     if panel.suspended.shape != (size, len(panel.listings)):
-        yield f"suspended has shape {panel.suspended.shape}, not (sessions, instruments)"
+        yield f"suspended has shape {panel.suspended.shape}, expected (sessions, instruments)"
     for index, levels in panel.indices.items():
         if levels.shape != sessions.shape:
             yield f"index {index} has {levels.size} levels for {size} sessions"
@@ -359,7 +359,7 @@ def _record_problems(panel: Panel) -> Iterator[str]:
         about[label] = tuple(record.symbol for record in getattr(panel, kind))
     for label, symbols in about.items():
         for unknown in sorted(set(symbols) - set(panel.symbols)):
-            yield f"{label} of {unknown}, which is not listed"
+            yield f"{label} refers to {unknown}, which is not listed"
     ids = [item.id for item in panel.news]
     if len(set(ids)) != len(ids):
         yield "two news items have the same id"

@@ -1,4 +1,4 @@
-"""Synthetic worlds: complete markets generated from a seed, each with an answer key."""
+"""Generate synthetic worlds: complete markets from a seed, each with an answer key."""
 
 from tradeassay_bench.data.synthetic.key import (
     AnswerKey as AnswerKey,

@@ -1,15 +1,15 @@
-"""The drivers of a synthetic world's prices, and the loop over its days.
+"""Generate the prices of a synthetic world: the drivers, and the loop over the days.
 
-All drivers are drawn before the first session. There is a common factor with regimes of known drift
-and clustered volatility, and there are planted style and sector returns. Each has an overnight and
-an intraday part.
+All drivers are drawn before the first session: a common factor with regimes of known drift and
+clustered volatility, and planted style and sector returns. Each has an overnight and an intraday
+part.
 
-Every name has a latent value without price limits. A session prints it in whole ticks, cut at the
-limits of the board, so the rest of a large move follows on the next days.
+Every name has a latent value without price limits. Its session prices are rounded to whole ticks
+and cut at the limits of the board, so the rest of a large move follows on the next days.
 
 Suspensions, dividends and splits are planned before the loop, without prices. The loop sets the
-amount of a dividend and the ratio of a split when they are announced. All state consists of whole
-numbers or results of elementwise IEEE arithmetic, so that every machine gets the same bytes.
+amount of a dividend and the ratio of a split at their announcement. All state consists of whole
+numbers or results of elementwise IEEE arithmetic, so that every machine produces the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ARCH, _GARCH, _DF = 0.08, 0.90, 6
 class MarketPath:
     """The common return per session, split at the open, and the regime of each row.
 
-    The regime of hidden rows is empty.
+    Hidden rows have an empty regime.
     """
 
     overnight: Floats
@@ -111,7 +111,7 @@ def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, 
 def planted(config: SyntheticConfig, kind: Literal["styles", "sectors"], rows: int) -> Floats:
     """Return the returns of sectors, or of styles per unit of exposure.
 
-    The shape is (2, rows, sectors or 9), with the overnight part first and then the intraday part.
+    The shape is (2, rows, sectors or 9), with the overnight part before the intraday part.
     """
     draws, year, share = Draws(config.seed, kind), float(config.year), config.trading.overnight
     mean = np.array(config.styles.premia) / year
@@ -125,13 +125,13 @@ def planted(config: SyntheticConfig, kind: Literal["styles", "sectors"], rows: i
 
 
 DISTRESS = 40
-"""A name that is delisted declines over this many sessions before its end."""
+"""Number of sessions of decline before a delisting."""
 _DISTRESS_DRIFT = -0.012
 
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """All planted returns. Arrays of shape (2, ...) hold an overnight and an intraday part.
+    """All planted returns. Arrays of shape (2, ...) contain an overnight and an intraday part.
 
     - ``styles``: returns per unit of exposure, shape (2, rows, 9).
     - ``sectors``: returns of sectors, shape (2, rows, sectors).
@@ -159,8 +159,8 @@ class CorporateMove:
     """A corporate action, announced at the close of row ``announced`` and effective at row ``ex``.
 
     ``value`` is in ticks per share for a dividend, and in new shares per old share for a split. In
-    a plan it is the dividend as a share of the price, or a number in [0, 1) that selects the ratio
-    of the split.
+    a plan it is the dividend as a fraction of the price, or a number in [0, 1) that selects the
+    ratio of the split.
     """
 
     column: int
@@ -201,7 +201,9 @@ _NOTICE = {"dividend": 12, "split": 15}
 
 
 MoveSchedule = tuple[Bools, dict[int, list[CorporateMove]]]
-"""A mask of suspensions with shape (rows, names), and planned actions by the row of announcement."""
+"""A mask of suspensions with shape (rows, names), and planned actions by the row of
+announcement.
+"""
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
@@ -373,7 +375,8 @@ class _Loop:
         )
 
     def session(self, row: int) -> None:
-        for action in self.due.pop(row, ()):  # actions with today's ex-date leave the price
+        for action in self.due.pop(row, ()):  # the value of actions with today's ex-date is removed
+            # from the price
             i, value = action.column, action.value
             if action.kind == "dividend":
                 self.latent[i] -= value
@@ -416,7 +419,8 @@ class _Loop:
         variance = model.arch * total * total + model.garch * self.variance
         variance += (1.0 - model.arch - model.garch) * self.long_run
         self.variance = np.minimum(variance, 16.0 * self.long_run)
-        # An announced plan becomes a dividend in ticks or a split's ratio. Without a value it is dropped.
+        # An announced plan becomes a dividend in ticks or a split's ratio. A plan without a value
+        # is dropped.
         for plan in self.plans.get(row, ()):
             price = float(self.last[plan.column])
             ratio = split_ratio(
@@ -438,7 +442,7 @@ def _exponentials() -> Floats:
 
 
 def bounded_exp(power: Floats) -> Floats:
-    """Return exponentials by table look-up, of numbers cut to [-8, 8] and rounded to 1/256."""
+    """Return exponentials from a table, for numbers cut to [-8, 8] and rounded to 1/256."""
     result: Floats = _exponentials()[
         np.rint(np.clip(power, -_RANGE, _RANGE) * _STEPS).astype(np.int64) + _RANGE * _STEPS
     ]
@@ -446,7 +450,10 @@ def bounded_exp(power: Floats) -> Floats:
 
 
 def limits(reference: Floats, percent: Floats | Ints) -> tuple[Floats, Floats]:
-    """Return a session's lowest and highest price: the reference +- percent, rounded half up to ticks."""
+    """Return a session's lowest and highest price.
+
+    They are the reference plus or minus a percentage, rounded half up to ticks.
+    """
     low = np.floor(reference * (100.0 - percent) / 100.0 + 0.5)
     high = np.floor(reference * (100.0 + percent) / 100.0 + 0.5)
     return np.maximum(low, 1.0), high

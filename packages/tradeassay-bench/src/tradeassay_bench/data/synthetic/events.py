@@ -1,6 +1,6 @@
-"""The events of a synthetic world that its news report, and their true effects on prices.
+"""Generate the events behind a synthetic world's news, and their true effects on prices.
 
-Events are drawn before prices. Informative ones move the price. A rumour moves it too, and then
+Events are drawn before prices. Informative events move the price. A rumour also moves it, and then
 reverses. All others have no effect. The texts are written later, from the event alone.
 """
 
@@ -27,9 +27,9 @@ from tradeassay_bench.data.synthetic.universe import Draws, Market, SyntheticCon
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
 IN_LINE = 0.4
-"""A surprise smaller than this number of standard deviations has no effect."""
+"""A surprise below this number of standard deviations has no effect."""
 DECAY = (35, 25, 18, 12, 10)
-"""The parts of a drift in its first sessions. Later sessions get 5 parts each."""
+"""Weights of a drift in its first sessions. Each later session has the weight 5."""
 
 
 class NewsEvent(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +57,10 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """A quarterly report: period, column, row and instant of publication, surprise in standard deviations."""
+    """A quarterly report: period, column, row and instant of publication, and surprise.
+
+    The surprise is in standard deviations.
+    """
 
     period_end: str
     column: int
@@ -71,7 +74,7 @@ def make_reports(
 ) -> tuple[Report, ...]:
     """Draw the quarterly reports: their publication, 22 to 50 days after the period, and surprise.
 
-    Four quarters lie before the first session, so that the world starts with known figures.
+    Four quarters end before the first session, so that the world starts with known figures.
     """
     if not config.fundamentals:
         return ()
@@ -90,7 +93,8 @@ def make_reports(
     rows = np.where(rows == 0, -np.floor(early).astype(np.int64), rows)
     old = (rows > universe.first + 20) & (rows <= universe.last)
     counted = (old | ((rows <= 0) & (universe.first == 0))) & (rows < sessions.days.size)
-    # Told outside trading hours: what comes inside a session waits until 40 minutes after its close.
+    # News appears outside trading hours. A publication during a session is moved to 40 minutes
+    # after its close.
     before, after = np.clip(rows - 1, 0, None), np.clip(rows, 0, sessions.days.size - 1)
     before = np.minimum(before, sessions.days.size - 1)
     closed = sessions.close_time[before]
@@ -233,7 +237,7 @@ def _duplicates(
 def planted_returns(
     config: SyntheticConfig, events: tuple[NewsEvent, ...], rows: int, burn: int, names: int
 ) -> tuple[Floats, Floats]:
-    """Return the events' effects on overnight and intraday returns, each with shape (rows, names)."""
+    """Return the events' effects on overnight and intraday returns, shape (rows, names) each."""
     overnight, intraday = np.zeros((rows, names)), np.zeros((rows, names))
     horizon = config.news.horizon
     weights = (DECAY + (5,) * horizon)[:horizon]
@@ -262,7 +266,7 @@ SOURCE_PARTS: dict[str, tuple[int, ...]] = {
     "rumour": (4, 20, 16, 20, 40),
     "duplicate": (10, 30, 26, 22, 12),
 }
-"""The frequency of each kind of item by source, in hundredths. Every source carries every kind."""
+"""Frequency of each kind of item by source, in hundredths. Every source publishes every kind."""
 REPEATS = ("Recap: {title}", "{title} - what we know", "In case you missed it: {title}", "{title}")
 
 
@@ -278,7 +282,9 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1)
 def _wordings() -> dict[tuple[str, str, int], tuple[Text, ...]]:
-    """Return the wordings by group, theme and tone. Subjects without wordings use the group ``any``."""
+    """Return the wordings by group, theme and tone. Subjects without wordings use the group
+    ``any``.
+    """
     import tomllib
 
     content = (
@@ -295,7 +301,7 @@ def _wordings() -> dict[tuple[str, str, int], tuple[Text, ...]]:
 
 _GROUPS: dict[Market, str] = {"us": "company", "ashare": "company", "crypto": "coin"}
 _SCALE = 6.0
-"""The percentage that the text of a typical fact of size 1 claims."""
+"""The percentage stated in the text of a typical event of size 1."""
 
 
 def write_news(
@@ -339,7 +345,7 @@ FIELDS = tuple(
     "pe pb dividend_yield".split()
 )
 SURPRISE = 0.08
-"""A surprise of one standard deviation changes a quarter's earnings by this fraction."""
+"""Fraction by which a surprise of one standard deviation changes a quarter's earnings."""
 
 
 def make_fundamentals(
@@ -403,7 +409,7 @@ def make_fundamentals(
         told = {"symbol": universe.instruments[i].symbol, "period_end": report.period_end}
         for name in FIELDS:
             if (value := values.get(name)) is not None:
-                # As it would be printed: whole numbers from a million up, else four decimals.
+                # Formatted for print: whole numbers from a million up, else four decimals.
                 shown = float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4
                 found.append(Fundamental(field=name, known_at=report.known_at, value=shown, **told))
     found.sort(key=lambda f: (f.known_at, f.symbol))

@@ -1,4 +1,4 @@
-"""The panel of a synthetic world, and its answer key, which no view contains."""
+"""Build the panel of a synthetic world, and its answer key, which no view contains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tradeassay_bench.data.synthetic.universe import VERSION, SyntheticConfig, W
 
 _MANIFEST = "manifest.json"
 _HEAD = b"tradeassay-answer-key 1 "
-"""The start of a key's file, followed by the SHA-256 of the rest."""
+"""First bytes of a key's file, followed by the SHA-256 of the rest."""
 
 
 class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -109,12 +109,13 @@ class AnswerKey:
     def save(self, path: Path) -> Path:
         """Write the key to a file and return its path.
 
-        Raises :class:`UserError` for a path inside a snapshot's folder, where an agent could read it.
+        Raises :class:`UserError` for a path inside a snapshot's folder, where an agent could read
+        the key.
         """
         for folder in path.absolute().parents:
             if (folder / _MANIFEST).exists():
-                problem = f"an answer key must not lie inside the snapshot {folder}"
-                raise UserError(problem, hint="choose a folder outside it")
+                problem = f"an answer key may not be inside the snapshot {folder}"
+                raise UserError(problem, hint="choose a folder outside the snapshot")
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "facts"}
         arrays["sessions"] = self.sessions.astype(np.int64)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,17 +129,20 @@ class AnswerKey:
 
     @classmethod
     def load(cls, path: Path) -> AnswerKey:
-        """Read a key from a file; raises :class:`DataError` if it is not an answer key or was altered."""
+        """Read a key from a file.
+
+        Raises :class:`DataError` if the file is not an answer key or was altered.
+        """
         try:
             content = path.read_bytes()
         except OSError as error:
             raise DataError(
-                f"{path} is not an answer key ({error})", hint="make the world again"
+                f"{path} is not an answer key ({error})", hint="generate the world again"
             ) from error
         head, _, packed = content.partition(b"\n")
         if head != (_HEAD + sha256_bytes(packed).encode()):
             raise DataError(
-                f"{path} is not an answer key, or was altered", hint="make the world again"
+                f"{path} is not an answer key, or was altered", hint="generate the world again"
             )
         with np.load(BytesIO(packed), allow_pickle=False) as stored:
             facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
@@ -147,7 +151,7 @@ class AnswerKey:
         return cls(facts=facts, **arrays)
 
     def column(self, symbol: str) -> int:
-        """Return a symbol's column; raises :class:`UserError` for an unknown symbol."""
+        """Return a symbol's column. Raises :class:`UserError` for an unknown symbol."""
         try:
             return self.facts.symbols.index(symbol)
         except ValueError:
@@ -191,8 +195,8 @@ def make_key(
 ) -> AnswerKey:
     """Return the answer key of a world, for its visible sessions ``days``.
 
-    ``drawn`` holds the exposures and the residual returns, ``news`` the events and the items about
-    them.
+    ``drawn`` contains the exposures and the residual returns, ``news`` the events and the items
+    about them.
     """
     burn = len(drivers.market.regime) - days.size
     events, items = news

@@ -1,7 +1,7 @@
-"""Generate minute bars, for an asset that trades 24/7 and inside given daily bars.
+"""Generate minute bars for an asset that trades 24/7, or within given daily bars.
 
 Volatility varies over days (GARCH), over half hours (persistent bursts) and with the hour of the
-day. Minutes inside a daily bar start at its open, end at its close and touch its high and low. A
+day. Minutes within a daily bar start at its open, end at its close and touch its high and low. A
 year of 24/7 minutes takes well under a second.
 """
 
@@ -23,7 +23,7 @@ from tradeassay_bench.data.synthetic.universe import Draws, SyntheticConfig, Wor
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
-"""The length of a burst in minutes, the part that carries over to the next, and the size of a new one."""
+"""The length of a burst in minutes, its persistence to the next one, and the size of a new one."""
 HOURS = tuple(
     float(hour)
     for hour in (
@@ -37,8 +37,8 @@ HOURS = tuple(
 class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of one asset's minute bars.
 
-    ``volatility`` is per year. ``unit`` is the number of ticks per unit of currency. ``turnover`` is
-    the median number of units traded per minute. Raises :class:`UserError` for zero minutes.
+    ``volatility`` is per year. ``unit`` is the number of ticks per unit of currency. ``turnover``
+    is the median number of units traded per minute. Raises :class:`UserError` for zero minutes.
     """
 
     seed: int = 0
@@ -54,7 +54,7 @@ class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.minutes < 1:
             raise UserError(
-                f"{self.minutes} minutes do not make a series", hint="ask for at least one"
+                f"{self.minutes} minutes are not enough for a series", hint="use at least one"
             )
 
 
@@ -107,7 +107,8 @@ def _scale(config: MinuteConfig, draws: Draws) -> Floats:
     for shock in draws.normal(-(-count // _BURST)).tolist():
         state = _KEPT * state + _KICK * shock
         bursts.append(state)
-    # Shifted by its variance, the squared burst has mean 1, so that the year has the set volatility.
+    # Shifted by its variance, the squared burst has mean 1, so that the year has the configured
+    # volatility.
     shift = _KICK * _KICK / (1.0 - _KEPT * _KEPT)
     burst = np.repeat(bounded_exp(np.array(bursts) - shift), _BURST)[:count]
     return (

@@ -1,7 +1,7 @@
-"""The configuration of a synthetic world, its four presets, and the names that are listed in it.
+"""Configure a synthetic world, with four presets, and draw its names.
 
 ``preset("us", seed=7, names=300)`` returns a preset with changes. The same seed and configuration
-give the same bytes on every machine.
+produce the same bytes on every machine.
 
 Companies, coins, codes and sectors are invented. Codes have the form of the market's codes, in
 ranges that no exchange assigns: four letters that end in a pair such as ``QX`` or ``ZQ``, or six
@@ -33,7 +33,9 @@ Market = Literal["us", "ashare", "crypto"]
 
 
 class RegimeSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """A period of the market. ``share`` is its part of the sessions; shares are normalised."""
+    """A period of the market. ``share`` is its fraction of the sessions, normalised over all
+    periods.
+    """
 
     kind: RegimeKind
     share: float
@@ -62,7 +64,7 @@ class MarketModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlantedStyles(msgspec.Struct, frozen=True, kw_only=True):
-    """The yearly premium and volatility of each style per unit of exposure (z-score), by factor."""
+    """The annual premium and volatility of each style per unit of exposure (z-score), by factor."""
 
     premia: tuple[float, ...] = (0.035, -0.025, 0.020, -0.020, 0.015, 0.010, -0.020, 0.025, -0.015)
     volatility: tuple[float, ...] = (0.045, 0.050, 0.025, 0.025, 0.025, 0.015, 0.020, 0.035, 0.020)
@@ -71,8 +73,8 @@ class PlantedStyles(msgspec.Struct, frozen=True, kw_only=True):
 class NoiseModel(msgspec.Struct, frozen=True, kw_only=True):
     """Idiosyncratic returns, by GARCH(1,1) with Student shocks.
 
-    ``low`` and ``high`` are the bounds of the names' yearly volatilities. ``alpha`` is the standard
-    deviation of the names' true yearly alphas.
+    ``low`` and ``high`` are the bounds of the names' annual volatilities. ``alpha`` is the standard
+    deviation of the names' true annual alphas.
     """
 
     low: float = 0.18
@@ -87,8 +89,8 @@ class TradingModel(msgspec.Struct, frozen=True, kw_only=True):
     """The model of a trading day.
 
     - ``overnight``: the share of variance between close and open.
-    - ``turnover``: the median daily volume as a share of the shares outstanding.
-    - ``suspensions``: their number per name and year.
+    - ``turnover``: the median daily volume as a fraction of the shares outstanding.
+    - ``suspensions``: the number of suspensions per name and year.
     - ``max_move``: the largest move of a day in percent on a board without a price limit. As at a
       price limit, the rest of a larger move follows in the next sessions.
     """
@@ -159,14 +161,14 @@ class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise UserError(f"seed {self.seed} is negative", hint="use a whole number from 0")
+            raise UserError(f"seed {self.seed} is negative", hint="use a whole number of 0 or more")
         if self.sessions < 60:
             raise UserError(
-                f"{self.sessions} sessions are too few for a world", hint="ask for at least 60"
+                f"{self.sessions} sessions are too few for a world", hint="use at least 60"
             )
         if self.names < 5 + self.new_listings + self.delistings:
             raise UserError(
-                f"{self.names} names are too few", hint="ask for more names or fewer listings"
+                f"{self.names} names are too few", hint="use more names or fewer listings"
             )
         if not 0 < self.index_members <= self.names:
             raise UserError(
@@ -285,7 +287,7 @@ _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
         ("Storage", "Vault"),
     ),
 }
-"""By market: its sectors, with the last word of their companies' names."""
+"""Sectors by market, with the last word of their companies' names."""
 _ENDINGS = ("QX", "ZQ", "XQ", "QZ", "JQ", "QJ", "QK", "VQ", "XJ", "JX")
 _PREFIXES: dict[Board, tuple[str, ...]] = {
     Board.MAIN: ("609", "009"),
@@ -303,12 +305,14 @@ _BOARD_SHARES = ((Board.MAIN, 0.60), (Board.CHINEXT, 0.22), (Board.STAR, 0.13), 
 _PRICES = {"us": (9.0, 320.0), "ashare": (8.0, 110.0)}
 _LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
 SEASONED = 60
-"""A name that is delisted trades for at least this many sessions before its decline starts."""
+"""Minimum number of sessions that a delisted name trades before its decline starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldNames:
-    """The names of a world in column order, by first row and then symbol. Arrays have one entry per name.
+    """The names of a world in column order, by first row and then symbol.
+
+    Arrays have one entry per name.
 
     - ``first``, ``last``: the first and last row. ``last`` is the final session of a delisted name.
     - ``unit``: the number of ticks per unit of currency.
@@ -356,7 +360,7 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
         while len(symbols) == known:
             symbols[_symbol(draws, name, board)] = None
     codes = list(symbols)
-    # The last names drawn are the new listings, the first ones get delisted.
+    # The last names drawn are the new listings. The first ones are delisted.
     first, last = np.zeros(n, dtype=np.int64), np.full(n, sessions - 1, dtype=np.int64)
     for k in range(config.new_listings):
         first[n - 1 - k] = int(sessions * float(draws.between(0.15, 0.75, 1)[0]))
@@ -455,7 +459,7 @@ class Draws:
         return ((high * np.uint64(bound)) >> np.uint64(32)).astype(np.int64).reshape(shape)
 
     def integer(self, low: int, high: int) -> int:
-        """Return one whole number from ``low`` to ``high``, both included."""
+        """Return one whole number from ``low`` to ``high``, both inclusive."""
         return low + int(self.below(high - low + 1, 1)[0])
 
     def pick(self, options: Sequence[str]) -> str:
@@ -469,7 +473,9 @@ class Draws:
         return values
 
     def student(self, shape: Shape, df: int) -> Floats:
-        """Return Student variates of ``df`` (at least 3) degrees of freedom, scaled to unit variance."""
+        """Return Student variates with ``df`` (at least 3) degrees of freedom, scaled to unit
+        variance.
+        """
         squares = self.normal(shape)
         squares *= squares
         for _ in range(df - 1):
@@ -484,7 +490,9 @@ class Draws:
         return np.argsort(self._raw(count), kind="stable").astype(np.int64)
 
     def rare(self, rate: float, cells: int) -> Ints:
-        """Return which of ``cells`` cells have an event when each has one with probability ``rate``."""
+        """Return the indices of the ``cells`` with an event, which has probability ``rate`` in
+        each.
+        """
         return np.flatnonzero(self.chance(rate, cells)).astype(np.int64)
 
 
@@ -512,7 +520,10 @@ _TAIL = (
 
 
 def normal_quantile(probability: Floats) -> Floats:
-    """Return standard normal quantiles (Wichura's AS 241) for probabilities from 1e-11 to 1 - 1e-11."""
+    """Return standard normal quantiles by Wichura's AS 241.
+
+    Probabilities range from 1e-11 to 1 - 1e-11.
+    """
     q = probability - 0.5
     centre = 0.180625 - q * q
     tail = np.sqrt(-np.log(np.minimum(probability, 1.0 - probability))) - 1.6

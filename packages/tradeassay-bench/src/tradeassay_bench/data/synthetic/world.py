@@ -54,14 +54,14 @@ INDEX = "IDX"
 FUND = "IDXF"
 START = 1000.0
 _SEASON = 40
-"""A new listing may join the index after this many sessions."""
+"""Number of sessions after which a new listing may join the index."""
 _NOTICE = 3
 FUND_UNIT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The members of the index, shape (rows, names), and its levels at each visible open and close."""
+    """The members of the index, shape (rows, names), and its levels at each open and close."""
 
     member: Bools
     opens: Floats
@@ -77,7 +77,7 @@ def make_index(
     worth = tape.shares * tape.last.astype(np.int64) * (finest // universe.unit)
     size = config.index_members
     member = np.zeros((days.size, universe.size), dtype=np.bool_)
-    # Reviews take place in the first session of June and December, for crypto of every quarter.
+    # Reviews take place in the first session of June and December, and of every quarter for crypto.
     months = days.astype("datetime64[M]").astype(np.int64)
     every, phase = (3, 0) if config.preset == "crypto" else (6, 5)
     turns = (np.flatnonzero(np.diff(months)) + 1).tolist()
@@ -113,7 +113,7 @@ def make_index(
 
 
 def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
-    """Return the members after a review, of which at least one is new.
+    """Return the members after a review, with at least one new member.
 
     Members that rank within 110 % of the size stay, and the rest is filled from the top.
     """
@@ -179,7 +179,7 @@ def _fund(
 
 
 BURN = 253
-"""The number of hidden sessions before the first visible one, which give every factor its history."""
+"""Number of hidden sessions before the first visible one. They are the history of the factors."""
 
 
 def generate(config: SyntheticConfig) -> World:
@@ -270,7 +270,7 @@ def generate(config: SyntheticConfig) -> World:
 def _bars(
     universe: WorldNames, tape: WorldTape, prices: Floats, volume: Floats, place: int
 ) -> Mapping[Field, Floats]:
-    """Return the bars of all names, with those of the fund inserted in its column."""
+    """Return the bars of all names, with the fund's bars inserted in its column."""
     unit = universe.unit.astype(np.float64)
     bars: dict[Field, Floats] = {}
     for k, (name, values) in enumerate(
@@ -302,7 +302,10 @@ def _action(
 
 
 class SyntheticQuery(SourceConfig, frozen=True, kw_only=True):
-    """The preset and seed of a world. Sizes that are None come from the preset. ``first`` is an ISO day."""
+    """The preset and seed of a world.
+
+    Sizes that are None are taken from the preset. ``first`` is an ISO day.
+    """
 
     preset: Market = "us"
     seed: int = 0
@@ -314,7 +317,7 @@ class SyntheticQuery(SourceConfig, frozen=True, kw_only=True):
 
 @sources.register("synthetic")
 class SyntheticSource:
-    """A source of generated markets. The same query gives the same bytes on every machine."""
+    """A source of generated markets. The same query returns the same bytes on every machine."""
 
     Config: ClassVar[type[SourceConfig]] = SyntheticQuery
     summary: ClassVar[str] = "seeded worlds with known truth: us, ashare, crypto"
@@ -324,7 +327,7 @@ class SyntheticSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Generate the panel; raises :class:`UserError` for invalid sizes."""
+        """Generate the panel. Raises :class:`UserError` for invalid sizes."""
         query = self.config
         sizes: dict[str, Any] = {}
         for name in ("names", "sessions", "first", "minutes"):

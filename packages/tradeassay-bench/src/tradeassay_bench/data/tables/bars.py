@@ -1,7 +1,7 @@
-"""Read bar files into one long table, place its rows in time, and put them on the grid of a panel.
+"""Read bar files into one long table, date its rows, and place them on the grid of a panel.
 
-Every row keeps its file and line, so that later faults can name them. The calendar, the time zone
-and the frequency are guessed here, and the guesses are reported.
+Every row keeps its file and line for later faults. This module guesses the calendar, the time zone
+and the frequency, and the guesses are reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from tradeassay_bench.data.tables.typed import (
 )
 
 Int32s = NDArray[np.int32]
-"""Numbers of rows, files and symbols. They are most of a large import, and 32 bits halve the memory."""
+"""Type of numbers of rows, files and symbols. They are most of a large import, and 32 bits halve
+the memory.
+"""
 
 SIDE_TABLES = {
     name: name for name in "actions memberships news fundamentals instruments indices".split()
@@ -54,8 +56,8 @@ SIDE_TABLES["membership"] = "memberships"
 class LongBars:
     """All rows of all bar files.
 
-    ``symbol`` holds indices into ``symbols``, ``file`` indices into ``files``. ``present`` are the
-    price and volume fields that at least one file has.
+    ``symbol`` contains indices into ``symbols``, ``file`` indices into ``files``. ``present`` are
+    the price and volume fields that at least one file has.
     """
 
     file: Int32s
@@ -76,13 +78,13 @@ class LongBars:
 
 
 _BATCH = 250
-"""Files are joined in batches of this size, because memory of many small arrays is not returned."""
+"""Number of files joined at a time, because the memory of many small arrays is not released."""
 
 
 def read_bars(
     paths: Sequence[Path], root: Path, config: FilesConfig
 ) -> tuple[LongBars, list[DataFault]]:
-    """Read bar files into one long table, and return it with the faults of single rows.
+    """Return one long table from bar files, and the faults of individual rows.
 
     Raises :class:`UserError` for a file that cannot be read as bars.
     """
@@ -133,7 +135,7 @@ def read_bars(
 
 
 def _distinct_columns(maps: Mapping[str, ColumnMap]) -> dict[str, ColumnMap]:
-    """Return one column map per distinct reading, labelled with its first file and the number of others."""
+    """Return the distinct column maps, labelled with their first file and the number of others."""
     files_by_reading: dict[str, list[str]] = {}
     for label, columns in maps.items():
         files_by_reading.setdefault(str(columns), []).append(label)
@@ -147,8 +149,8 @@ def _distinct_columns(maps: Mapping[str, ColumnMap]) -> dict[str, ColumnMap]:
 def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str], Int32s]:
     """Return a file's symbols and each row's index into them.
 
-    A file without a column of symbols has its name (``stem``) as its symbol. Raises
-    :class:`UserError` if the names or the column cannot be symbols.
+    If a file has no symbol column, its name (``stem``) is the symbol. Raises :class:`UserError` if
+    the name or the column cannot be a symbol.
     """
     import pyarrow.compute as pc
 
@@ -163,8 +165,8 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
     try:
         text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
     except pa.ArrowException as error:
-        problem = f"{table.file}: column {column} holds {raw.type}, not symbols"
-        raise UserError(problem, hint="name another with columns=") from error
+        problem = f"{table.file}: column {column} contains {raw.type}, not symbols"
+        raise UserError(problem, hint="name another column with columns=") from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
     empty = np.flatnonzero(pc.fill_null(pc.equal(text, ""), True).to_numpy())
@@ -176,8 +178,8 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
     dated = next((name for name in names if is_day(name)), None)
     if dated is not None:
         raise UserError(
-            f"{table.file}: column {column} is taken for symbols and holds the date '{dated}'",
-            hint="say which columns hold what, e.g. columns={'date': 'NAME', 'symbol': 'NAME'}",
+            f"{table.file}: column {column} is read as symbols but contains the date '{dated}'",
+            hint="name the columns, e.g. columns={'date': 'NAME', 'symbol': 'NAME'}",
         )
     return names, encoded.indices.to_numpy().astype(np.int32)
 
@@ -216,7 +218,8 @@ def _merged(parts: list[LongBars]) -> LongBars:
             np.concatenate([stamps.good for stamps in all_stamps]),
             " and ".join(sorted(spellings)),
         ),
-        # Moved out of the parts field by field. A second copy of all fields would double the memory.
+        # Moved out of the parts field by field. A second copy of all fields would double the
+        # memory.
         values={name: np.concatenate([part.values.pop(name) for part in parts]) for name in FIELDS},
         adj_close=adjusted,
         halted=np.concatenate([part.halted for part in parts]),
@@ -234,7 +237,7 @@ _HOURS: dict[CalendarName, tuple[int, int]] = {
     "XSHG": (570, 900),
     "24/7": (0, 1440),
 }
-"""Usual opening and closing minute of the local day, for days that a calendar does not cover."""
+"""Usual opening and closing minute of the local day, for days outside the calendar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +257,7 @@ class BarTiming:
 
 
 def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFault]]:
-    """Return the times of the rows and their faults; guesses options that are None."""
+    """Return the times of the rows and their faults. Options that are None are guessed."""
     stamps = bars.stamps
     calendar = config.calendar or _guess_calendar(bars)
     zone = config.timezone or ZONES[calendar]
@@ -263,7 +266,8 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
     if frequency == "1m":
         return _intraday(bars, config, calendar, zone)
     day = stamps.local // DAY
-    # At midnight a stamp with a zone is a date in any zone. At another time of day it is an instant.
+    # A stamp at midnight with a zone is a date in any zone. At another time of day it is an
+    # instant.
     moved = stamps.zoned & (stamps.local % DAY != 0)
     if moved.any():
         day = day.copy()
@@ -332,7 +336,7 @@ def _intraday(
 def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
     """Return the opening and closing instants of days.
 
-    A day that the calendar does not cover gets the usual hours.
+    Days outside the calendar have the usual hours.
     """
     earliest, latest = known_range(calendar)
     wall = days.astype(np.int64) * DAY
@@ -350,7 +354,7 @@ def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
 
 
 def distinct_days(days: Ints) -> tuple[Ints, Int32s]:
-    """Return the sorted distinct days (numbers since 1970), and the index of each day among them."""
+    """Return the sorted distinct days (numbers since 1970), and each day's index among them."""
     if not days.size:
         return days, days.astype(np.int32)
     first, last = int(days.min()), int(days.max())
@@ -384,7 +388,9 @@ def to_local(instants: Ints, zone: str) -> Ints:
 
 
 def _offsets(times: Ints, zone: str, *, local: bool) -> Ints:
-    """Return the zone's offset at each time in nanoseconds; one lookup serves all times of an hour."""
+    """Return the zone's offset at each time in nanoseconds. Times in the same hour share one
+    lookup.
+    """
     zone_info = _zone(zone)
     hours, where = np.unique(times // (60 * MINUTE), return_inverse=True)
     by_hour = []
@@ -407,7 +413,7 @@ _TOTALS: tuple[Field, ...] = ("volume", "amount")
 class BarGrid:
     """Bars on a grid of sessions and symbols.
 
-    ``origin`` is each bar's row in the long table, -1 where the grid has no bar.
+    ``origin`` is each bar's row in the long table, or -1 without a bar.
     """
 
     sessions: Days
@@ -418,12 +424,15 @@ class BarGrid:
 
 
 def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
-    """Return the readable rows that do not repeat an earlier (symbol, time), and faults for the rest."""
+    """Return the readable rows, and faults for the rest.
+
+    A row that repeats an earlier (symbol, time) is a fault.
+    """
     good = np.flatnonzero(bars.stamps.good)
     if not good.size:
         raise UserError("no readable row in any file", hint="check the date column")
     if good.size == key.size:
-        # Most imports are in order, with one stretch of rows per symbol, and need no sorting.
+        # Most imports are in order, with one block of rows per symbol, and need no sorting.
         border = (np.diff(bars.file) != 0) | (np.diff(bars.symbol) != 0)
         pieces = bars.symbol[np.concatenate(([0], np.flatnonzero(border) + 1))]
         if np.unique(pieces).size == pieces.size and bool((border | (np.diff(key) > 0)).all()):
@@ -436,7 +445,7 @@ def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
     joined = (np.diff(bars.file[by_file]) == 0) & (np.diff(bars.symbol[by_file]) == 0)
     steps, later = np.diff(key[by_file]), by_file[1:]
     back = later[joined & (steps < 0)]
-    # A file that runs backwards throughout is a common convention, not disorder.
+    # Files in descending order are common and are not disordered.
     back = back[np.isin(bars.file[back], bars.file[later[joined & (steps > 0)]])]
     faults = []
     for rows, check, reason in (
@@ -453,7 +462,7 @@ def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid, and their faults.
 
-    Of several rows for the same day the first is kept. The others are faults.
+    If a day has several rows, the first is kept and the others are faults.
     """
     keep, faults = _kept_rows(bars, timing.day.view(np.int64))
     keep = keep.astype(np.int32)
@@ -476,7 +485,7 @@ def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFau
 
 
 def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel, list[DataFault]]:
-    """Return the daily bars made from intraday rows, the intraday bars on a grid, and their faults."""
+    """Return daily bars built from intraday rows, the intraday bars on a grid, and their faults."""
     assert timing.close_time is not None
     keep, faults = _kept_rows(bars, timing.close_time)
     times, row = np.unique(timing.close_time[keep], return_inverse=True)
@@ -495,7 +504,7 @@ def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel
 
 
 def days_of_minutes(minutes: Mapping[Field, Floats], first: Ints) -> dict[Field, Floats]:
-    """Return daily bars made from intraday bars; ``first`` holds the first row of each day."""
+    """Return daily bars built from intraday bars. ``first`` contains the first row of each day."""
     present = np.isfinite(minutes["close"])
     any_bar = np.logical_or.reduceat(present, first, axis=0)
     result: dict[Field, Floats] = {
@@ -561,9 +570,10 @@ def complete(
 
 
 def fill_prices(values: dict[Field, Floats], bars: LongBars) -> None:
-    """Fill prices that no file has, in place.
+    """Fill prices that are missing in all files, in place.
 
-    The open becomes the close. High and low become the larger and the smaller of open and close.
+    A missing open is set to the close. A missing high or low is set to the larger or smaller of
+    open and close.
     """
     if "open" in bars.absent:
         values["open"] = values["close"].copy()
@@ -578,7 +588,8 @@ def listings_of(
 ) -> tuple[tuple[Listing, ...], list[str]]:
     """Return the listings of a grid's symbols, and a sentence about inferred delistings.
 
-    ``known`` are the listings of an instruments file. They override what the bars suggest.
+    ``known`` contains the listings of an instruments file. They override dates inferred from the
+    bars.
     """
     present = np.isfinite(grid.bars["close"]) | grid.suspended
     listings, inferred = [], 0
@@ -601,7 +612,7 @@ def listings_of(
 
 
 def default_instrument(symbol: str, calendar: CalendarName, config: FilesConfig) -> Instrument:
-    """Return the instrument to assume for a symbol that no instruments file describes."""
+    """Return the default instrument for a symbol that is in no instruments file."""
     kind: InstrumentKind = config.kind or ("crypto" if calendar == "24/7" else "stock")
     currency = config.currency or CURRENCY[calendar]
     plain = Instrument(symbol=symbol, name=symbol, kind=kind, currency=currency)

@@ -1,6 +1,6 @@
-"""Which column of a table of bars means what.
+"""Determine the roles of the columns in a table of bars.
 
-A column's meaning is guessed from its name, shown to the user, and overruled by the user.
+A column's role is guessed from its name and shown to the user, who can override it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from tradeassay.core.errors import UserError
 from tradeassay.tables.columns import TITLES
 
 _ROLES = tuple("date time symbol open high low close adj_close volume amount status ignore".split())
-"""``time`` is a time of day beside ``date``; ``status`` is 1 (trading) or 0 (suspended)."""
+"""The roles of columns. ``time`` is a time of day in addition to ``date``. ``status`` is 1
+(trading) or 0 (suspended).
+"""
 
 
 class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
-    """The meaning of a file's columns. ``roles`` maps a role to its column; ``unused`` are the rest."""
+    """The roles of a file's columns. ``roles`` maps roles to columns. ``unused`` lists the rest."""
 
     roles: dict[str, str]
     unused: tuple[str, ...] = ()
@@ -30,8 +32,10 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
 def guess_columns(
     names: Sequence[str], file: str, given: Mapping[str, str] | None = None
 ) -> ColumnMap:
-    """Return what a file's columns mean; ``given`` (role to column) wins over every guess. UserError without date
-    or close."""
+    """Return the roles of a file's columns.
+
+    ``given`` (role to column) overrides every guess. Raises UserError without a date or close.
+    """
     roles: dict[str, str] = {}
     for role, name in (given or {}).items():
         if role not in _ROLES:
@@ -53,13 +57,13 @@ def guess_columns(
     missing = [role for role in ("date", "close") if role not in roles]
     if not any(name.strip().isprintable() and name.strip() for name in names):
         raise UserError(
-            f"{file}: its first line holds no title of a column",
-            hint="give a table of bars, as text",
+            f"{file}: its first line contains no column name",
+            hint="use a table of bars, as text",
         )
     if missing:
         raise UserError(
             f"{file}: no column for {' and '.join(missing)} among {_listed(names)}",
-            hint=f"say which, e.g. columns={{'{missing[0]}': 'NAME'}}; for a file without header list all, "
+            hint=f"name it, e.g. columns={{'{missing[0]}': 'NAME'}}; for a file without header list all columns, "
             "e.g. header=('date', 'open', 'high', 'low', 'close', 'volume')",
         )
     ordered = {role: roles[role] for role in _ROLES if role in roles}
@@ -69,7 +73,10 @@ def guess_columns(
 
 
 def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Read ``--columns``: ``close=Last,volume=Vol`` is a mapping, ``date,open,...`` names the columns."""
+    """Return the columns of ``--columns`` as a mapping and a header.
+
+    ``close=Last,volume=Vol`` is a mapping. ``date,open,...`` names all columns.
+    """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     if pairs and len(pairs) == len(parts):

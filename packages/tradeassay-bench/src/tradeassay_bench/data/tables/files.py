@@ -1,4 +1,4 @@
-"""The configuration of an import of price files, and the report about how they were read."""
+"""Configure an import of price files, and report how they were read."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     - ``beside``: another folder with side files, such as memberships.
     - ``columns``: column names by role.
     - ``header``: the names of all columns, for files without a header line.
-    - ``timezone``: the zone of time stamps that do not name one.
+    - ``timezone``: the zone of time stamps without one.
     - ``stamps``: whether an intraday time stamp is the start or the end of its bar.
     - ``prices``: ``"adjusted"`` scales bars by ``adj close / close``.
     - ``volume_unit``: a factor for volumes, for example 100 if the vendor counts lots.
     - ``amount_unit``: a factor for amounts, for example 1000 if the vendor counts thousands. If
-      neither factor is given, amounts that only fit another unit are a fault.
-    - ``delist_after``: an instrument whose bars end more than this many sessions before the data
-      counts as delisted after its last bar. None: never.
-    - ``drop``: kinds of faulty rows to leave out: ``bad-actions``, ``undated``, ``bad-figures``.
+      neither factor is given, amounts that match only a different unit are a fault.
+    - ``delist_after``: an instrument is delisted after its last bar if its bars end more than this
+      many sessions before the data. None: never.
+    - ``drop``: kinds of faulty rows to skip: ``bad-actions``, ``undated``, ``bad-figures``.
     """
 
     path: str
@@ -67,7 +67,7 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How an import read its files, for the user to check. ``str()`` gives one line per fact."""
+    """A report on how an import read its files. ``str()`` returns one line per fact."""
 
     files: int
     rows: int

@@ -101,13 +101,13 @@ _COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
         | dict.fromkeys(_FACTS, ""),
     ),
 }
-"""By kind of side file: its required columns, and all its columns with their alternative names."""
+"""For each kind of side file: its required columns, and all its columns with alternative names."""
 _TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
 _FIGURES = ("lot", "step", "tick", "multiplier")
 
 
 class _Axis:
-    """The symbols and sessions of the bars, with which the rows of side files are matched."""
+    """The symbols and sessions of the bars, to match the rows of side files."""
 
     def __init__(self, symbols: tuple[str, ...], sessions: Days, open_time: Ints) -> None:
         self.sessions, self.open_time = sessions, open_time
@@ -117,7 +117,7 @@ class _Axis:
         }
 
     def symbol(self, text: str) -> str | None:
-        """Return the bars' symbol for one in any spelling; None if the bars do not have it."""
+        """Return the bars' symbol for a symbol in any spelling, or None if there is none."""
         if text in self._symbols:
             return text
         code = ashare_code(text)
@@ -128,7 +128,7 @@ class _Reader:
     """The reader of one side file. Its errors name file, line and column.
 
     ``cells`` are the columns by role, with empty strings for empty cells. ``faults`` are the rows
-    that were left out or changed. ``notes`` are sentences about the file.
+    that were skipped or changed. ``notes`` are sentences about the file.
     """
 
     def __init__(self, kind: str, path: Path, axis: _Axis) -> None:
@@ -156,7 +156,7 @@ class _Reader:
             self.cells[role] = [text.strip() for text in texts]
 
     def rows(self) -> Iterator[tuple[int, int, Row, str]]:
-        """Yield (index, line, cells, symbol) of each row whose symbol the bars have.
+        """Yield (index, line, cells, symbol) of each row with a symbol of the bars.
 
         Each other row becomes a fault.
         """
@@ -190,8 +190,9 @@ class _Reader:
     def instants(self, role: str) -> list[Instant | None]:
         """Return a column as instants.
 
-        A date without a time means its end, 24:00 UTC, because information "of a day" is only
-        certain to be known after that day. Raises :class:`UserError` for a time without a zone.
+        A date without a time means the end of the day, 24:00 UTC, because information about a day
+        is only certain to be known after that day. Raises :class:`UserError` for a time without a
+        zone.
         """
         stamps, _ = read_stamps(self.table, self.columns[role])
         result: list[Instant | None] = []
@@ -219,12 +220,12 @@ class _Reader:
         self.faults.append(fault)
 
     def unknown(self, line: int, name: str) -> None:
-        """Record a fault for a row whose symbol or day the bars do not have."""
+        """Record a fault for a row whose symbol or day is not in the bars."""
         reason = f"{name} is not in the bars; the row is left out"
         self.fault(line, "unknown symbol or day", reason, "warning")
 
     def number(self, line: int, role: str, cell: str) -> float:
-        """Return a cell as a number; raises :class:`UserError` naming the line."""
+        """Return a cell as a number. Raises :class:`UserError` that names the line."""
         value = _number(cell)
         if value is None:
             raise self.error(line, f"expected a number for {role}, got '{cell}'")
@@ -242,7 +243,8 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
     axis, name = reader.axis, reader.path.name
     if not {"value", "split", "dividend"} & set(reader.columns):
         raise UserError(
-            f"{name}: no column value, split or dividend", hint="give kind and value, or either"
+            f"{name}: no column value, split or dividend",
+            hint="add kind and value, or either split or dividend",
         )
     days = reader.days("ex_date")
     known = reader.instants("known_at") if "known_at" in reader.columns else None
@@ -320,7 +322,7 @@ def _news(reader: _Reader) -> tuple[NewsItem, ...]:
             continue
         names = row.get("symbols", "").replace(";", " ").replace("|", " ").replace(",", " ").split()
         symbols = tuple(dict.fromkeys(reader.axis.symbol(name) or name for name in names))
-        # Without an id of its own, an item is identified by its content.
+        # An item without an id is identified by its content.
         content = f"{moment}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
         name = row.get("id") or sha256_bytes(content.encode())[:16]
         if name in result and not row.get("id"):
@@ -387,9 +389,9 @@ _SIDES: dict[str, Callable[[_Reader], Any]] = {
 def _instruments(
     path: Path, default: Callable[[str], Instrument], axis: _Axis
 ) -> dict[str, Listing]:
-    """Read an instruments file: instruments and their listing days by symbol.
+    """Return instruments and their listing days by symbol from an instruments file.
 
-    Fields that the file leaves out come from ``default``.
+    Fields missing in the file are taken from ``default``.
     """
     reader = _Reader("instruments", path, axis)
     listed, delisted = reader.days("listed", optional=True), reader.days("delisted", optional=True)
@@ -410,7 +412,7 @@ def _instruments(
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported panel with its report and the faults of single rows.
+    """An imported panel with its report and the faults of individual rows.
 
     ``locate`` maps a fault of the panel to the file and line of its bar.
     """
@@ -429,8 +431,7 @@ class Imported:
 def read_files(config: FilesConfig) -> Imported:
     """Read a folder or file of bars and its side files.
 
-    Faults of rows are returned with the panel. Raises :class:`UserError` for files that cannot be
-    read at all.
+    Faults of rows are returned with the panel. Raises :class:`UserError` for unreadable files.
     """
     root = Path(config.path).expanduser()
     bar_files, side_files, unread = _tables(root, config.beside)
@@ -491,7 +492,7 @@ def panel_of_grid(
     times: tuple[Ints, Ints],
     **more: Any,
 ) -> Panel:
-    """Return a panel of a grid, with columns sorted by (listed, symbol). The grid loses its bars."""
+    """Return a panel of a grid, its columns sorted by (listed, symbol). The grid loses its bars."""
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
     bars: dict[Field, Floats] = {}
     for field in FIELDS:
@@ -512,14 +513,14 @@ def panel_of_grid(
 
 
 def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
-    """Return the bar files, the side files by kind, and faults for entries that are not regular files."""
+    """Return the bar files, the side files by kind, and faults for entries that are not files."""
     bars: list[Path] = []
     sides: dict[str, Path] = {}
     unread = []
     if beside is not None:
         folder = Path(beside).expanduser()
         if not folder.is_dir():
-            raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
+            raise UserError(f"{folder} does not exist", hint="give a folder with side files")
         for path in sorted(folder.iterdir()):
             stem = stem_of(path).lower()
             if is_table(path) and stem in SIDE_TABLES:
@@ -529,12 +530,12 @@ def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path]
     if root.is_file():
         if not is_table(root):
             problem = f"{root.name} is not a CSV, .xlsx or Parquet file"
-            raise UserError(problem, hint="point to a folder or such a file")
+            raise UserError(problem, hint="give a folder or such a file")
         return [root], sides, []
     if not root.is_dir():
         kind = other_than_file(root)
         problem = f"is {kind}, not a file" if kind else "does not exist"
-        raise UserError(f"{root} {problem}", hint="point to a folder or file with bars")
+        raise UserError(f"{root} {problem}", hint="give a folder or file with bars")
     for path in sorted(root.rglob("*")):
         if path.is_dir() or not is_table(path) or path.name.startswith((".", "_")):
             continue
@@ -549,7 +550,7 @@ def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path]
             bars.append(path)
     if not bars:
         raise UserError(
-            f"{root} has no CSV or Parquet file with bars", hint="point to a folder that has some"
+            f"{root} has no CSV or Parquet file with bars", hint="give a folder with such files"
         )
     return bars, sides, unread
 
@@ -561,18 +562,19 @@ _UNITS = {
     (1.0, 1_000.0): "amount counts thousands",
     (1.0, 10_000.0): "amount counts ten thousands",
 }
-"""Units used by vendors of A-shares, as factors of (volume, amount). akshare uses the first, tushare
-the second."""
+"""Units used by vendors of A-shares, as factors of (volume, amount). akshare uses the first,
+tushare the second.
+"""
 _FITS = 0.9
-"""A unit fits if the average price of at least this share of bars lies inside the bar."""
+"""A unit fits if the average price of at least this fraction of bars is inside the bar."""
 _CLOSE_ENOUGH = 0.01
-"""An average price may lie outside its bar by this fraction, because vendors round amounts."""
+"""Fraction by which an average price may be outside its bar, because vendors round amounts."""
 
 
 def _units(panel: Panel, bars: LongBars, root: Path, config: FilesConfig) -> list[DataFault]:
-    """Return a fault if volumes or amounts are in another unit.
+    """Return a fault if volumes or amounts are in a different unit.
 
-    In the right unit the average price, amount / volume, lies inside the day's bar.
+    In the right unit the average price, amount / volume, is inside the day's bar.
     """
     if "amount" in bars.absent or "volume" in bars.absent:
         return []
@@ -625,9 +627,9 @@ def _report(
     frequency = "daily"
     if when.close_time is not None:
         edge = f"stamped at the {when.stamps} of the bar"
-        frequency = f"{when.minutes_per_bar} minutes, {edge}; daily bars made of them"
+        frequency = f"{when.minutes_per_bar} minutes, {edge}; converted to daily bars"
     if bars.adj_close is not None:
-        notes.append("adjusted closes are there; ask for them with -p prices=adjusted")
+        notes.append("the files have adjusted closes; use them with -p prices=adjusted")
     return ImportReport(
         files=len(bars.files),
         rows=int(bars.row.size),
@@ -647,14 +649,15 @@ def _report(
 def _locator(
     name: str, bars: LongBars, grid: BarGrid, when: BarTiming, root: Path
 ) -> Callable[[DataFault], DataFault]:
-    """Return a function that adds the file and line of its bar to a fault of the panel, if known."""
+    """Return a function that adds a bar's file and line to a fault of the panel, if known."""
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
-    # The closure keeps these arrays only, so that the bars are freed before the snapshot is written.
+    # The closure references only these arrays, so that the bars are freed before the snapshot is
+    # written.
     origin, sessions = grid.origin, grid.sessions
     files, file, line = bars.files, bars.file, bars.row
     intraday = None if when.close_time is None else (when.close_time, bars.stamps.good, bars.symbol)
 
-    @cache  # most imports have no fault to look up
+    @cache  # most imports have no fault to locate
     def rows() -> dict[Any, int]:
         if intraday is None:
             return {str(day): index for index, day in enumerate(sessions)}

@@ -1,8 +1,8 @@
-"""Convert the data layouts of other projects and vendors into the plain tables that ``import`` reads.
+"""Convert the data layouts of other projects and vendors to the plain tables that ``import`` reads.
 
-Actions, memberships, news, fundamentals and names become side files. Data that a layout does not
-have is left out and never invented. ``tradeassay benchmarks ID --needs DATASET`` shows the effect
-of missing data on a benchmark.
+Actions, memberships, news, fundamentals and names become side files. Data that is missing in a
+layout is never invented. ``tradeassay benchmarks ID --needs DATASET`` shows the effect of missing
+data on a benchmark.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _DAY = re.compile(r"(\d{4}-?\d{2}-?\d{2})\.(?:parquet|csv)$")
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The tables of a layout, and the options with which to import them.
+    """The tables of a layout, with the options for their import.
 
-    ``sides`` holds side tables by the name of their future file.
+    ``sides`` contains side tables by the name of their future file.
     """
 
     bars: pl.DataFrame
@@ -55,11 +55,11 @@ class Unpacked:
 
 @contextmanager
 def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConfig]:
-    """Write a layout's tables into a temporary folder and yield the configuration to import them."""
+    """Write a layout's tables to a temporary folder and yield the configuration of their import."""
     refuse_unknown(layout, LAYOUTS, f"unknown layout '{layout}'")
     root = path.expanduser()
     if not root.exists():
-        raise UserError(f"{path} does not exist", hint="give the folder that holds the layout")
+        raise UserError(f"{path} does not exist", hint="give the folder that contains the layout")
     for path in (root, *root.rglob("*")):
         if not path.is_dir() and (kind := other_than_file(path)):
             raise UserError(f"{path} is {kind}, not a file", hint="remove it, or save it as a file")
@@ -73,7 +73,7 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
                 table.write_csv(folder / f"{name}.csv")
         for kind, file in _side_files(root).items():
             if kind in tables.sides:
-                problem = f"{root.name} has {file.name}, and the layout has {kind} as well"
+                problem = f"{root.name} has {file.name}, and the layout also has {kind}"
                 raise UserError(problem, hint="keep one of the two")
             shutil.copyfile(file, folder / file.name)
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
@@ -103,7 +103,7 @@ def _side_files(root: Path) -> dict[str, Path]:
     return side_files
 
 
-# -- one file per day and symbol: SYMBOL/day/DATE.parquet ---------------------------------------------------------
+# -- one file per day and symbol: SYMBOL/day/DATE.parquet --
 
 
 def _daily_files(root: Path) -> pl.DataFrame:
@@ -130,7 +130,10 @@ def _read_table(path: Path) -> pl.DataFrame:
 
 
 def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
-    """Return the bar columns of a symbol's table; raises :class:`UserError` without date or close."""
+    """Return the bar columns of a symbol's table.
+
+    Raises :class:`UserError` if there is no date or close.
+    """
     names = {name.lower(): name for name in table.columns}
     missing = [name for name in ("date", "close") if name not in names]
     if missing:
@@ -142,14 +145,14 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
     )
 
 
-# -- StockBench's own storage -------------------------------------------------------------------------------------
+# -- StockBench's own storage --
 
 
 def stockbench(root: Path) -> Unpacked:
     """Read the storage of StockBench's reference implementation.
 
-    Fundamentals come from filed reports, and each is known from its filing on. The file of
-    "current" indicators is not read, because it gives one day's values to all earlier days.
+    Fundamentals are taken from filed reports, and each is known from its filing date. The file of
+    "current" indicators is not read, because it assigns one day's values to all earlier days.
     """
     storage = next((path for path in (root, root / "storage") if (path / "parquet").is_dir()), None)
     if storage is None:
@@ -166,7 +169,8 @@ def stockbench(root: Path) -> Unpacked:
         actions |= _stockbench_actions(cache / "corporate_actions", symbol)
         news |= _stockbench_news(cache / "news_by_day" / symbol, symbol)
     first = str(bars["date"].min())
-    # An action without a date or a value is unusable. Earlier ones are in every price.
+    # An action without a date or a value is unusable. Actions before the data are already in every
+    # price.
     kept = sorted(row for row in actions if row[1] >= first and row[3] > 0)
     columns = ["published_at", "title", "symbols", "body", "source", "url"]
     instruments = pl.DataFrame(
@@ -203,7 +207,7 @@ def _stockbench_actions(folder: Path, symbol: str) -> set[tuple[str, str, str, f
 
 
 def _stockbench_news(folder: Path, symbol: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the rows of a symbol's news. The key drops an item that is repeated on another day."""
+    """Return the rows of a symbol's news. The key removes items repeated on another day."""
     news: dict[tuple[str, str], tuple[str, ...]] = {}
     for file in sorted(folder.glob("*.json")):
         body = _json(file)
@@ -260,14 +264,15 @@ def _json_list(path: Path) -> list[dict[str, Any]]:
     return [item for item in body if isinstance(item, dict)] if isinstance(body, list) else []
 
 
-# -- Qlib's binary store ------------------------------------------------------------------------------------------
+# -- Qlib's binary store --
 
 
 def qlib(root: Path) -> Unpacked:
     """Read a Qlib store.
 
     Qlib's adjusted prices divided by ``factor`` are the prices as traded. Each change of the factor
-    becomes a split of that ratio. The factor contains dividends too, so total returns are kept.
+    becomes a split of that ratio. The factor contains dividends too, so total returns are
+    preserved.
     """
     days = _lines(root / "calendars" / "day.txt")
     if not days:
@@ -288,7 +293,9 @@ def qlib(root: Path) -> Unpacked:
             changes = np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4)
             actions.append(splits.filter(pl.Series(changes)))
     if not frames:
-        raise UserError(f"{root}/features holds no bars", hint="download the data with Qlib first")
+        raise UserError(
+            f"{root}/features contains no bars", hint="download the data with Qlib first"
+        )
     members: list[tuple[str, str, str, str]] = []
     is_chinese = False
     for path in sorted((root / "instruments").glob("*.txt")):
@@ -311,7 +318,7 @@ def qlib(root: Path) -> Unpacked:
 
 
 def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
-    """Return one symbol's bars as traded, with the factor; None for a folder without closes."""
+    """Return one symbol's bars as traded, with the factor, or None for a folder without closes."""
     columns: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
     for name in (*FIELDS, "factor"):
         file = folder / f"{name}.day.bin"
@@ -327,7 +334,7 @@ def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
     factor = columns.get("factor", np.ones(len(days)))
     for name in ("open", "high", "low", "close"):
         if name in columns:
-            # Prices as traded have two decimals. Rounding takes out the error of single precision.
+            # Prices as traded have two decimals. Rounding removes the error of single precision.
             columns[name] = np.asarray(np.round(columns[name] / factor, 2), dtype=np.float64)
     if "volume" in columns:
         columns["volume"] = np.asarray(np.round(columns["volume"] * factor), dtype=np.float64)
@@ -345,13 +352,13 @@ def _standard_symbol(symbol: str) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file that are not empty; none if the file does not exist."""
+    """Return the non-empty lines of a file, or none if the file does not exist."""
     if not path.is_file():
         return []
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
-# -- akshare's daily files, and one wide table --------------------------------------------------------------------
+# -- akshare's daily files, and one wide table --
 
 _CHINESE = dict(
     zip("日期 开盘 最高 最低 收盘 成交量 成交额".split(), ("date", *FIELDS), strict=True)
@@ -389,10 +396,12 @@ def wide(root: Path) -> Unpacked:
     tables = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
     files = [path for path in tables if path not in sides]
     if len(files) != 1:
-        raise UserError(f"{root} holds {len(files)} tables", hint="give the one wide file itself")
+        raise UserError(
+            f"{root} contains {len(files)} tables", hint="give the path of the one wide file"
+        )
     table = _read_table(files[0])
     day, *symbols = table.columns
-    # A symbol may itself be called "close" or "symbol". The null byte prevents a clash of names.
+    # A symbol may be called "close" or "symbol". The null byte prevents a name clash.
     long = table.rename({day: "\0date"}).unpivot(
         symbols, index="\0date", variable_name="\0symbol", value_name="\0close"
     )
@@ -410,11 +419,11 @@ LAYOUTS: dict[str, Callable[[Path], Unpacked]] = {
     "per-day": lambda root: Unpacked(bars=_daily_files(root)),
     "wide": wide,
 }
-"""The readers of layouts, by the value of ``--layout``."""
+"""The functions that read a layout, by the value of ``--layout``."""
 
 
 def guess_layout(root: Path) -> str | None:
-    """Return the layout that a folder clearly has; None if it should be imported without one."""
+    """Return the layout of a folder, or None if it has no known layout."""
     if (root / "calendars" / "day.txt").is_file() and (root / "features").is_dir():
         return "qlib"
     for path in (root, root / "storage"):

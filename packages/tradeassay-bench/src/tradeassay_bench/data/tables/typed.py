@@ -1,7 +1,8 @@
-"""Columns of bars as Arrow reads them, and as numbers and time stamps.
+"""Convert columns of bars from Arrow to numbers and time stamps.
 
-Nothing is misread silently: a cell that is no number and no date becomes a fault. The slow parts of Arrow are
-imported only where a file is read."""
+No cell is misread silently: a cell that is neither a number nor a date becomes a fault. The slow
+parts of Arrow are imported only when a file is read.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +34,12 @@ from tradeassay.tables.faults import DataFault
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row. CSV
-    columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows; ``delimiter``
-    stands between the columns of a CSV."""
+    """A file's columns.
+
+    ``rows`` contains the line (CSV, header = 1) or data row (Parquet, from 1) of every row. CSV
+    columns are strings, and Parquet columns keep their types. ``faults`` are lines that are not
+    rows. ``delimiter`` separates the columns of a CSV.
+    """
 
     file: str
     columns: dict[str, pa.ChunkedArray]
@@ -48,8 +52,10 @@ class RawTable:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's sheet or a Parquet file; broken lines
-    become faults."""
+    """Return a table from a CSV, a workbook's sheet or a Parquet file. Broken lines become faults.
+
+    A CSV may be plain or compressed (gz, bz2, xz), in any common encoding.
+    """
     content = table_content(path, label)
     if isinstance(content, bytes):
         try:
@@ -68,7 +74,10 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
 
 
 def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read the bytes of a CSV file, with remarks around the table and titles, units or rules above its rows."""
+    """Return a table from the bytes of a CSV file.
+
+    The file may have remarks around the table, and titles, units or rules above its rows.
+    """
     import pyarrow.csv
 
     layout = csv_text(content, label, header)
@@ -101,8 +110,11 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
 
 @cache
 def _missing() -> pa.Array:
-    """Return the words for a missing number. Made on first use, as pyarrow looks for pandas when it makes an
-    array; and once, as that takes a third as long as reading a small column."""
+    """Return the words for a missing number.
+
+    The array is created on first use, because pyarrow then looks for pandas. It is created only
+    once, because that takes a third of the time of reading a small column.
+    """
     return pa.array(
         ["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"]
     )
@@ -110,13 +122,18 @@ def _missing() -> pa.Array:
 
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
 _SURELY_GROUPED = re.compile(r",\d{3}[,.]")
-"""Where semicolons stand between columns, ``10,500`` is as likely ten and a half: another cell has to tell."""
+"""A number whose commas surely group thousands. If semicolons separate columns, ``10,500`` alone
+may also mean ten and a half, so another cell has to decide.
+"""
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
-    """Return a column of bars as numbers, NaN where empty. ``1,234.5``, ``1.2M`` and ``3万`` are understood, a
-    decimal comma is not: ten times the price is no reading."""
+    """Return a column of bars as numbers, with NaN for empty cells.
+
+    ``1,234.5``, ``1.2M`` and ``3万`` are supported. A decimal comma is not, because a misread one
+    would multiply the price by ten.
+    """
     import pyarrow.compute as pc
 
     column = table.columns[name]
@@ -147,8 +164,8 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
                 pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64
             )
         except (pa.ArrowException, ValueError, TypeError) as error:
-            problem = f"{table.file}: column {name} holds {kind}, not numbers"
-            raise UserError(problem, hint="name another with columns=") from error
+            problem = f"{table.file}: column {name} contains {kind}, not numbers"
+            raise UserError(problem, hint="name another column with columns=") from error
     for row in np.flatnonzero(np.isinf(values)).tolist():
         faults.append(table.fault(row, "no number", f"{name} {values[row]} is infinite"))
         values[row] = np.nan
@@ -158,7 +175,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
 def _grouped_number(cell: str) -> float | None:
     plain = cell.replace("$", "")
     if "," in plain:
-        # Commas group thousands; anywhere else one may be a decimal point.
+        # Commas group thousands. In any other place a comma may be a decimal point.
         if _GROUPED.fullmatch(plain) is None:
             return None
         plain = plain.replace(",", "")
@@ -169,7 +186,7 @@ def _grouped_number(cell: str) -> float | None:
         return None
 
 
-# -- time stamps -------------------------------------------------------------------------------------------------
+# -- time stamps --
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local wall time before its zone is known
 _PLAIN = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?$"
@@ -178,8 +195,12 @@ _EIGHT = r"^(18|19|20)\d{6}$"
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Time stamps of rows: ``local`` wall time in nanoseconds, ``offset`` from UTC where ``zoned``. ``good`` is
-    False for rows whose stamp could not be read. ``spelling`` says how they were read."""
+    """Time stamps of rows.
+
+    ``local`` is the wall time in nanoseconds. ``offset`` is the difference from UTC for ``zoned``
+    rows. ``good`` is False for rows with an unreadable stamp. ``spelling`` describes the format of
+    the stamps.
+    """
 
     local: Ints
     offset: Ints
@@ -191,7 +212,7 @@ class Stamps:
 def read_stamps(
     table: RawTable, date: str, time: str | None = None
 ) -> tuple[Stamps, list[DataFault]]:
-    """Read the stamps of a table from its date column (and its column with the time of day, if there is one)."""
+    """Return the stamps of a table from its date column and, if there is one, its time column."""
     import pyarrow.compute as pc
 
     column = table.columns[date]
@@ -214,15 +235,15 @@ def read_stamps(
             )
         except pa.ArrowException as error:
             raise UserError(
-                f"{table.file}: {date} holds dates out of range", hint="fix the column"
+                f"{table.file}: {date} contains dates out of range", hint="fix the column"
             ) from error
         empty = np.flatnonzero(~typed.good).tolist()
         return typed, [table.fault(row, "unreadable date", f"{date} is empty") for row in empty]
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
-        problem = f"{table.file}: column {date} holds {column.type}, not dates"
-        raise UserError(problem, hint="name another with columns=") from error
+        problem = f"{table.file}: column {date} contains {column.type}, not dates"
+        raise UserError(problem, hint="name another column with columns=") from error
     if time is not None:
         clock = pc.utf8_trim_whitespace(table.columns[time].cast(pa.string()))
         # 93000, 930 and 9:30 mean 09:30:00, 09:30 and 09:30.
@@ -240,7 +261,7 @@ def read_stamps(
 
 
 def _parsed(text: pa.ChunkedArray) -> Stamps:
-    """Read every distinct cell in the spelling that reads most of them."""
+    """Return the stamps of a column, parsed in the format that fits most of its distinct cells."""
     encoded = text.combine_chunks().dictionary_encode()
     unique = encoded.dictionary.to_pylist()
     spelling, parse = spelling_of([cell for cell in unique if cell])
@@ -262,7 +283,7 @@ def _parsed(text: pa.ChunkedArray) -> Stamps:
 
 
 def _quick(text: pa.ChunkedArray) -> Stamps | None:
-    """Return the stamps of a column that is plain ISO without a zone, or yyyymmdd, throughout; else None."""
+    """Return the stamps of a column of plain ISO dates without a zone, or yyyymmdd, else None."""
     import pyarrow.compute as pc
 
     if text.null_count or not len(text):
@@ -285,5 +306,5 @@ def _quick(text: pa.ChunkedArray) -> Stamps | None:
 
 
 def same(value: int, count: int) -> NDArray[Any]:
-    """Return an array that says the same of every row and takes no memory for it; nobody can write to it."""
+    """Return a read-only array that repeats one value and takes no memory."""
     return np.broadcast_to(np.array(value), (count,))

@@ -1,4 +1,4 @@
-"""The prompts of the daily protocol."""
+"""Contain the prompts of the daily protocol."""
 
 from tradeassay_bench.llm.prompting import PromptFolder
 

@@ -1,4 +1,4 @@
-"""The prompts of KTD-Fin, as versioned text files.
+"""Contain the prompts of KTD-Fin as versioned text files.
 
 A change of wording needs a new version of the file and of the benchmark.
 """

@@ -1,4 +1,4 @@
-"""The prompts of StockBench, in our own words."""
+"""Contain the prompts of StockBench, in our own words."""
 
 from tradeassay_bench.llm.prompting import PromptFolder
 
