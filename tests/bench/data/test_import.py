@@ -367,8 +367,8 @@ LISTED_DAYS = pa.table({"date": [[1]], "close": [1.0]})
             "symbol,date,close\nA,2024-01-02,1\n  ,2024-01-02,1\n",
             "a.csv:3: the row has no symbol",
         ),
-        ("AAA.parquet", LISTS, r"AAA\.parquet: column close holds list"),
-        ("AAA.parquet", LISTED_DAYS, r"AAA\.parquet: column date holds list"),
+        ("AAA.parquet", LISTS, r"AAA\.parquet: column close contains list"),
+        ("AAA.parquet", LISTED_DAYS, r"AAA\.parquet: column date contains list"),
     ],
 )
 def test_what_is_no_table_of_bars_is_refused(tmp_path, file, content, said):

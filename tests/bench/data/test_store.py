@@ -182,7 +182,7 @@ def test_rows_of_days(snapshot):
     assert snapshot.rows() == range(16)
     assert snapshot.rows("2024-01-06", "2024-01-09") == range(5, 7)
     assert snapshot.rows(first="2024-01-20") == range(15, 16)
-    with pytest.raises(UserError, match="it holds 2024-01-01 to 2024-01-22"):
+    with pytest.raises(UserError, match="it has sessions from 2024-01-01 to 2024-01-22"):
         snapshot.rows("2025-01-01", "2025-02-01")
     with pytest.raises(UserError, match="is not a date"):
         snapshot.rows("yesterday")

@@ -61,7 +61,7 @@ def test_a_site_leaves_out_what_is_closed_and_shows_the_others(given, small_run,
             told = given("site runs", 1).err
     finally:
         (runs / closed).chmod(0o755)
-    assert f"left out shut: runs/{closed} cannot be read: Permission denied" in told
+    assert f"skipped shut: runs/{closed} cannot be read: Permission denied" in told
     assert "Traceback" not in told and "1 run)" in told
 
 
@@ -80,7 +80,7 @@ def test_a_site_leaves_out_what_is_only_a_link_to_nothing(given, small_run, lost
     shutil.rmtree(link) if link.is_dir() else link.unlink()
     link.symlink_to("/nowhere/at/all" if target == "nowhere" else link)
     told = given("site runs", 1).err
-    assert f"left out shut: {said}\n" in told and told.count("shut") == 2 and "1 run)" in told
+    assert f"skipped shut: {said}\n" in told and told.count("shut") == 2 and "1 run)" in told
 
 
 def test_a_site_leaves_out_a_run_with_a_folder_where_a_file_belongs(given, small_run):
@@ -90,7 +90,7 @@ def test_a_site_leaves_out_a_run_with_a_folder_where_a_file_belongs(given, small
     events.mkdir()
     told = given("site runs", 1).err
     assert (
-        re.search(r"left out shut: \S+/events.jsonl cannot be read: Is a directory\n", told)
+        re.search(r"skipped shut: \S+/events.jsonl cannot be read: Is a directory\n", told)
         and "1 run)" in told
     )
 

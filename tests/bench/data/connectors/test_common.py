@@ -165,7 +165,7 @@ LATE, FULL = Unanswered("late"), Throttled()
         (
             [LATE],
             {"attempts": 1},
-            r"V gave no usable answer for the bars of X: late \(1 attempt, 0 s",
+            r"V returned no usable answer for the bars of X: late \(1 attempt, 0 s",
             [],
         ),
         ([Throttled(retry_after=121.0)], {}, "HTTP 429.*a pause of 121 s", []),

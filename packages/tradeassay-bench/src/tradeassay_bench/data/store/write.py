@@ -359,7 +359,7 @@ def _record_problems(panel: Panel) -> Iterator[str]:
         about[label] = tuple(record.symbol for record in getattr(panel, kind))
     for label, symbols in about.items():
         for unknown in sorted(set(symbols) - set(panel.symbols)):
-            yield f"{label} refers to {unknown}, which is not listed"
+            yield f"{label} of {unknown}, which is not listed"
     ids = [item.id for item in panel.news]
     if len(set(ids)) != len(ids):
         yield "two news items have the same id"
