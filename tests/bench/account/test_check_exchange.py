@@ -55,7 +55,7 @@ BREAKS = {
     "bought the same day|sellable": (ASHARE, Settlement, "gate", asks_nothing),
     "not a multiple": (ASHARE, Lots, "gate", asks_nothing),
     "was filled for .* the venue's minimum": (CRYPTO, Lots, "is_too_small", lambda *rest: False),
-    "asked for .* of money": (US, Lots, "_round", rounds_up),
+    "is for .* of money": (US, Lots, "_round", rounds_up),
     "is allowed": (US, Participation, "gate", asks_nothing),
     "held|sellable": (US, Shorting, "gate", asks_nothing),
     "better than its reference": (
@@ -64,7 +64,7 @@ BREAKS = {
         "price",
         lambda policy, price, *rest: price * 0.9999,
     ),
-    "of slippage, the venue takes": (
+    "of slippage, expected": (
         US,
         Slippage,
         "price",
@@ -72,7 +72,7 @@ BREAKS = {
     ),
     "without a": (US_MARGIN, end_of_day, "call_margin", lambda *rest: None),
     "without a margin call": (US_MARGIN, end_of_day, "_short", lambda *rest: False),
-    "the venue takes": (US, Cash, "gate", takes_nothing),
+    "tax, expected": (US, Cash, "gate", takes_nothing),
     "silently dropped": (US, exchange.Exchange, "_refuse", lambda *rest: None),
     "without a word": (US, exchange.Exchange, "_refuse", says_nothing),
     "NAV": (

@@ -279,14 +279,14 @@ def at(method: str, mishap, times: int = 99):
             "login",
             "stall",
             {"timeout": 0.2, "attempts": 2},
-            r"nothing came within 0\.2 s \(2 attempts",
+            r"no answer within 0\.2 s \(2 attempts",
             [2.0],
         ),
         (
             BARS,
             "stall",
             {"timeout": 0.2, "attempts": 2},
-            r"nothing came within 0\.2 s \(2 attempts",
+            r"no answer within 0\.2 s \(2 attempts",
             [2.0],
         ),
         (
@@ -368,9 +368,7 @@ def test_nobody_at_the_other_end(load, runtime, sleeps):
 
 @pytest.mark.parametrize("name", ["tradestatus", "ipoDate", "dividOperateDate", "industry"])
 def test_a_changed_schema_names_the_field(load, sleeps, name):
-    with pytest.raises(
-        SourceError, match=f"an unexpected format: no field {name}.*pip install"
-    ):
+    with pytest.raises(SourceError, match=f"an unexpected format: no field {name}.*pip install"):
         load(Baostock({"sh.600000": share()}, rename={name: "renamed"}), symbols=("600000",))
     assert sleeps == []
 

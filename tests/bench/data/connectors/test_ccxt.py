@@ -225,7 +225,7 @@ LATE = {"timeout": 0.2, "attempts": 2}
             Binance,
             Reply(stall=True),
             LATE,
-            r"BTC/USDT: nothing came within 0\.2 s \(2 attempts",
+            r"BTC/USDT: no answer within 0\.2 s \(2 attempts",
             [2.0],
         ),
         *(

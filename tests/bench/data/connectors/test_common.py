@@ -262,7 +262,7 @@ def test_columns_are_sorted_by_listing_then_symbol():
             SESSIONS.days[rows],
             {name: np.ones(len(rows)) for name in PRICES},
         )
-        with pytest.raises(SourceError, match="A are doubled or out of order at"):
+        with pytest.raises(SourceError, match="A are repeated or out of order at"):
             laid_out(one, partial=True)
 
 
@@ -347,7 +347,7 @@ def test_minutes_are_joined_on_their_closing_times():
         joined.bars["close"], [[1.0, np.nan], [2.0, 3.0], [np.nan, 4.0]], equal_nan=True
     )
     twice = MinuteColumn("A", np.array([60, 60]), {})
-    with pytest.raises(SourceError, match="minutes of A are doubled"):
+    with pytest.raises(SourceError, match="minutes of A are repeated"):
         join_minutes([twice], daily, vendor="V", allow_partial=False)
 
 

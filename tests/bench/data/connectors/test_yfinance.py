@@ -281,7 +281,7 @@ LATE = {"Retry-After": "Thu, 01 Feb 2024 13:00:00 GMT"}
         (
             Reply(stall=True),
             {"timeout": 0.2, "attempts": 2},
-            r"AAPL: nothing came within 0\.2 s \(2 atte",
+            r"AAPL: no answer within 0\.2 s \(2 atte",
             [2.0],
         ),
         (

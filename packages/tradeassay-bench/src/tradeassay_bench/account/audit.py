@@ -367,7 +367,7 @@ def _fill_of(
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
         yield (
             "orders",
-            f"order {name} asked for {order.amount:g}, {abs(fill.quantity):g} were filled",
+            f"order {name} is for {order.amount:g}, but {abs(fill.quantity):g} were filled",
         )
     price = order.limit_price
     if price is not None and (fill.price > price if buys else fill.price < price):
@@ -392,7 +392,7 @@ class _Fills:
         ).concentration
         self._max_weight, self._max_positions = limits.max_weight, limits.max_positions
         self._nav = 0.0 if self._max_weight is None else _value_at_reference(day, books)
-        # For a venue with eras, the rules of the last era that has begun hold today.
+        # For a venue with eras, today's rules are those of the last era that has begun.
         eras = () if day.venue.eras is msgspec.UNSET else day.venue.eras
         self._era: Era | None = next(
             (era for era in reversed(eras) if era.start <= day.bars.session), None
@@ -454,7 +454,7 @@ class _Fills:
             )
         limited = order is not None and order.kind == "limit"
         if not _near(against, allowed, fill.reference) and not (limited and 0 <= against < allowed):
-            yield "slippage", f"{symbol} paid {against:g} of slippage, the venue takes {allowed:g}"
+            yield "slippage", f"{symbol} paid {against:g} of slippage, expected {allowed:g}"
 
     def _costs(self, fill: Filled) -> Iterator[Found]:
         symbol, instrument, buys = fill.symbol, self._day.instrument(fill.symbol), fill.quantity > 0
@@ -469,7 +469,7 @@ class _Fills:
         fee = max(fee, fees.minimum - tax if fees.minimum_covers_tax else fees.minimum)
         if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
             paid = f"{symbol} paid {fill.fee:g} and {fill.tax:g} tax"
-            yield "fees", f"{paid}, the venue takes {fee:g} and {tax:g}"
+            yield "fees", f"{paid}, expected {fee:g} and {tax:g}"
         expected = -fill.quantity * fill.price * fill.multiplier - fill.fee - fill.tax
         if not _near(fill.cash, expected, value + fee):
             yield "cash", f"{symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
@@ -515,7 +515,7 @@ class _Fills:
             if worth > order.amount * (1 + 1e-6):
                 yield (
                     "orders",
-                    f"order {fill.order_id} asked for {order.amount:g} of money, got {worth:g}",
+                    f"order {fill.order_id} is for {order.amount:g} of money, but {worth:g} was filled",
                 )
 
     def _volume(self, fill: Filled) -> Iterator[Found]:

@@ -415,7 +415,7 @@ class Exchange:
         stop.
         """
         signed = ticket.signed(quantity)
-        self.book.pop(ticket.id, None)  # a partly filled order goes to the end of the book
+        self.book.pop(ticket.id, None)  # a partly filled order moves to the end of the book
         stopped = traded and ticket.order.kind == "stop"
         self.book[ticket.id] = RestingOrder(ticket.id, ticket.order, signed, stopped)
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)

@@ -62,7 +62,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
     def _trim(
         self, ticket: Ticket, session: Session, held: float, equity: float, gross: float
     ) -> bool:
-        """Cut the order to what the margin allows. Return whether anything is left."""
+        """Cut the order to the available margin. Return whether a quantity remains."""
         lot, asked = ticket.lot, ticket.quantity
         closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
         most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)

@@ -151,7 +151,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
 def _speaks(file: Path, label: str, name: str) -> str:
     """Return the method that a class defines, ``reply`` or ``answer``, or "" for neither.
 
-    The file is not run outside isolation. There it could store what it reads and use that later in
+    The file is not run outside isolation. There it could read data, store it, and use it later in
     isolation.
     """
     if not file.is_file():

@@ -296,8 +296,8 @@ def onto_capped_simplex(point: Floats, cap: float) -> Floats:
         return above
 
     sums = excess(breaks) - excess(breaks + cap)
-    # The sums fall along the breakpoints. The sum 1 lies between the last breakpoint with at least
-    # 1 and the next one.
+    # The sums fall along the breakpoints. The sum 1 is between the last breakpoint with at least 1
+    # and the next one.
     i = int(np.count_nonzero(sums >= 1.0)) - 1
     i = min(max(i, 0), len(breaks) - 2)
     slope = sums[i] - sums[i + 1]
@@ -315,7 +315,7 @@ Count = Annotated[
 def how_many(k: int, universe: int) -> int:
     """Return ``k``, but at most a third of the universe.
 
-    A portfolio of nearly all names would select nothing.
+    A portfolio of nearly all names would not be a selection.
     """
     return min(k, max(1, universe // 3))
 

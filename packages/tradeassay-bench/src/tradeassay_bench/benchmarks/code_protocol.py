@@ -1,8 +1,8 @@
 """Define the interface of a benchmark of programs: its episodes, dialogues, scores and tables.
 
 A benchmark defines its tasks and does no I/O. Its dialogues yield :class:`AskRole` and
-:class:`Examine` requests and receive the replies. The code that plays, stores, verifies and reports
-runs uses only this interface, and no benchmark's name.
+:class:`Examine` requests and receive the replies. The code that runs, stores, verifies and reports
+episodes uses only this interface and names no benchmark.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 def reliable_section(reliability: Reliability | None) -> tuple[Section, ...]:
     """Return a section about the reliability of the models.
 
-    There is no section if no model has repeated plays, because reliability is then undefined.
+    There is no section if no model repeated a task, because reliability is then undefined.
     """
     if reliability is None:
         return ()

@@ -86,7 +86,7 @@ def reproduce(
     for name, papers in _ONLY.items():
         if given[name] and paper not in papers:
             option = "tasks to sample" if name == "sample" else f"--{name.removesuffix('s')}"
-            raise UserError(f"{option} is not valid with {paper}", hint="drop it, or plan it first")
+            raise UserError(f"{paper} has no {option}", hint="drop this option")
     opened, others = _recordings(paper, recordings, grid=given["grid"])
     asking = run_opt.take_asking({**given, "recordings": others[0] if others else None}, out)
     from tradeassay_bench.cli._papers import play_runs

@@ -14,11 +14,11 @@ class DataRefused(DataError):
 
 
 class SourceError(DataError):
-    """A data vendor answered with an error, too late, or in an unexpected shape."""
+    """A data vendor returned an error, was too slow, or used an unexpected format."""
 
 
 class AgentError(TradeassayError):
-    """An agent raised, timed out, or returned something that is not a decision."""
+    """An agent raised, timed out, or returned an object that is not a decision."""
 
 
 class ModelError(TradeassayError):

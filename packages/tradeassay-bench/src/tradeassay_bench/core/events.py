@@ -231,7 +231,7 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 JournalRecord = StepRecord | TurnRecord
-"""A line of a journal, of a trading episode or a code episode."""
+"""A line of the journal of a trading episode or a code episode."""
 
 ENCODER = msgspec.json.Encoder()
 STEP_DECODER = msgspec.json.Decoder(StepRecord)

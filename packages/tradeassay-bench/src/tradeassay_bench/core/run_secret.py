@@ -1,10 +1,10 @@
 """Derive random draws from the secret of a run.
 
 Each run has a *secret*, a hexadecimal text that is drawn at its start and stored in its manifest.
-The aliases of a mask and the seeds of the markets on which programs are judged are derived from it.
-Training on an old run, or reading this package, therefore does not reveal the draws of the next
-run. Verification derives the draws again from the recorded secret. The secret protects nothing once
-the run is published, and it is never used as a key.
+It determines the aliases of a mask and the seeds of the markets that judge programs. Training on an
+old run, or reading this package, therefore does not reveal the draws of the next run. Verification
+derives the draws again from the recorded secret. The secret protects no data once the run is
+published, and it is never used as a key.
 """
 
 from __future__ import annotations

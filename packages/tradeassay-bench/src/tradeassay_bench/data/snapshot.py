@@ -209,7 +209,7 @@ class AsOfView:
     def tradable(self) -> Bools:
         """Return a mask of the columns that are listed and not suspended.
 
-        Before the open, suspensions are those of the previous session. Afterwards they are today's.
+        Before the open, the suspensions of the previous session apply, and afterwards today's.
         """
         history, row, visible = self._history, self._row, self._visible
         if row < 0:

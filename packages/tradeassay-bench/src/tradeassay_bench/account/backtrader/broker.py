@@ -267,7 +267,7 @@ def carry_targets(
 
     ``targets`` has shape (rows, assets) with values in -1 .. 1. A change from the previous row (0
     before the first row) becomes a market order, sized from the account's value at that close.
-    Orders that reduce a position are submitted first and free cash for the others. Raises
+    Orders that reduce a position are submitted first, so that their cash can be used. Raises
     :class:`BadOrders`.
     """
     broker = _Broker(bars, terms, steps)

@@ -163,7 +163,7 @@ def write_actions(
 def write_prices(
     tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: Moment, mark: Moment
 ) -> None:
-    """Write one session's prices and what may be traded. Unlisted columns stay empty."""
+    """Write one session's prices and trading permissions. Unlisted columns stay empty."""
     rows = tape.grid[t, : len(bars.symbols)]
     filled = bars.open if fill == "open" else bars.close
     marked = bars.open if mark == "open" else bars.close

@@ -55,7 +55,7 @@ addresses, and the metadata address of cloud providers.
 class Unusable(Exception):
     """A request or an answer that cannot be used.
 
-    ``kind`` is the category under which it is counted.
+    ``kind`` is the category for the counts of failures.
     """
 
     def __init__(self, kind: str, text: str) -> None:

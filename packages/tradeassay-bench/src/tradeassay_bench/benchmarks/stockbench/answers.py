@@ -92,7 +92,7 @@ _CHOICES = {
 def read_picks(
     text: str, symbols: Collection[str], most: int
 ) -> tuple[tuple[str, ...], tuple[AnswerComplaint, ...]]:
-    """Return the picked names that exist, and complaints about the others.
+    """Return the picked names that exist, and complaints about unknown or surplus names.
 
     Raises :class:`AnswerRefused` for an answer of the wrong form.
     """
@@ -112,7 +112,7 @@ def read_picks(
 def read_decisions(
     text: str, symbols: Collection[str]
 ) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
-    """Return the readable decisions, and complaints about the others.
+    """Return the readable decisions, and complaints about the unreadable ones.
 
     Raises :class:`AnswerRefused` for an answer of the wrong form.
     """

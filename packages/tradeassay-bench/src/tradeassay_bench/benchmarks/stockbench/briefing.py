@@ -300,7 +300,7 @@ class Briefing:
 
     @cached_property
     def news(self) -> dict[str, tuple[NewsBriefed, ...]]:
-        """Return the news of every name, or nothing if the inputs exclude news."""
+        """Return the news of every name. The mapping is empty if the inputs exclude news."""
         if not self.config.shows_news:
             return {}
         return recent_news(self.observation.view, self.session, self.by_symbol, self.config)

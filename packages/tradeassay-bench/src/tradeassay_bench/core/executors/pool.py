@@ -275,7 +275,8 @@ def _perform(key: str, payload: bytes) -> _Done:
         nonlocal counted, last
         counted += sessions
         if time.monotonic() - last >= _TICK_EVERY:
-            with contextlib.suppress(OSError):  # the end of the parent is detected elsewhere
+            with contextlib.suppress(OSError):  # The worker detects the end of the parent in a
+                # different place.
                 # A short message is written to a pipe completely or not at all, so workers share it
                 # without a lock.
                 _worker.ticks.send((key, counted))

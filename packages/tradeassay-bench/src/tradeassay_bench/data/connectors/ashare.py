@@ -29,7 +29,7 @@ def ashare_instrument(
 ) -> Instrument:
     """Return an instrument without a name.
 
-    Vendors give today's name, and an "ST" in it would reveal the future.
+    Vendors report today's name, and an "ST" in it would reveal the future.
     """
     return Instrument(
         symbol=symbol,

@@ -90,7 +90,7 @@ class WatchedSocket:
 
 def _broken(error: OSError, timeout: float) -> str:
     late = isinstance(error, TimeoutError)
-    return f"nothing came within {timeout:g} s" if late else f"the connection failed: {error}"
+    return f"no answer within {timeout:g} s" if late else f"the connection failed: {error}"
 
 
 class SocketWatch:
@@ -346,7 +346,7 @@ def _facts(
     method: str,
     *more: str,
 ) -> list[Row]:
-    """Return the rows of a query for each of a few shares, or for the whole market at once."""
+    """Return the rows of a query, either one request per share or one for the whole market."""
     queries = [("all stocks", "")]
     if len(shares) <= FEW:
         queries = [(share, _vendor_code(share)) for share in shares]

@@ -82,7 +82,7 @@ class Runtime:
     @property
     def late(self) -> str:
         """Return the reason for a failure by time-out."""
-        return f"nothing came within {self.retry.timeout:g} s"
+        return f"no answer within {self.retry.timeout:g} s"
 
 
 class Unanswered(Exception):
@@ -411,7 +411,7 @@ def _rows(column: Column, days: Days, sessions: Sessions, vendor: str) -> Ints:
     symbol = column.instrument.symbol
     back = np.flatnonzero(days[1:] <= days[:-1])
     if back.size:
-        problem = f"{vendor}'s days of {symbol} are doubled or out of order at {days[back[0] + 1]}"
+        problem = f"{vendor}'s days of {symbol} are repeated or out of order at {days[back[0] + 1]}"
         raise SourceError(problem, hint="fetch again; if the error remains, drop the symbol")
     strange = days[~np.isin(days, sessions.days)]
     if strange.size:
@@ -479,7 +479,7 @@ def join_minutes(
     missing: list[str] = []
     for index, (symbol, close_time, fields) in enumerate(minutes):
         if (np.diff(close_time) <= 0).any():
-            problem = f"{vendor}'s minutes of {symbol} are doubled or out of order"
+            problem = f"{vendor}'s minutes of {symbol} are repeated or out of order"
             raise SourceError(problem, hint="fetch again; if the error remains, drop minutes")
         # A bar that ends at midnight belongs to the day before.
         days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")

@@ -271,7 +271,7 @@ def _parsed(text: pa.ChunkedArray) -> Stamps:
             moment = parse(cell or "")
         except UNREADABLE:
             continue
-        if not 1700 <= moment.year <= 2200:  # beyond what nanoseconds since 1970 can count
+        if not 1700 <= moment.year <= 2200:  # beyond the range of nanoseconds since 1970
             continue
         shift = moment.utcoffset()
         wall = moment.replace(tzinfo=None) - _EPOCH
