@@ -142,7 +142,7 @@ def test_a_file_is_not_run_outside_the_walls(home, tmp_path):
     )
     text = f"{tmp_path / 'talks.py'}:Mine"
     assert own_agent(text, {})[0] == "python"
-    with pytest.raises(UserError, match=r"a class with reply\(request\)"):
+    with pytest.raises(UserError, match=r"reply\(request\) cannot be isolated"):
         own_agent(text, {"files": "closed"})
 
 

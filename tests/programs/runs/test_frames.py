@@ -184,7 +184,7 @@ def test_a_spec_file_and_a_spec(home, tmp_path):
             what, folder=tmp_path / "r", home=home, executor="inline", progress="none", name="named"
         )
         assert done.spec.name == "named"
-    with pytest.raises(UserError, match="so 'agents' has no place"):
+    with pytest.raises(UserError, match="'agents' is not valid with a spec"):
         tradeassay_bench.run(path, agents=["cash"])
     assert tradeassay_bench.plan(path, home=home).episodes == 2
 

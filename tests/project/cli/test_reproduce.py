@@ -36,7 +36,7 @@ def test_a_window_after_the_cutoff_needs_models_with_one():
 @pytest.mark.parametrize(
     ("line", "said"),
     {
-        "quantcode": "name one",
+        "quantcode": "name a model",
         "systrade": "-m scripted/builder-gold",
         "ama --grid": "--grid is not valid",
         "ama --seeds 2": "played once",
@@ -425,7 +425,7 @@ def test_factor_models_that_saw_nothing_of_the_windows_play_too(monkeypatch, cap
     played = trained_agents("synthetic/ashare:7", ["long"])
     assert [agent.title for agent in played] == ["linear", "linear-qlib", "linear-cccccc"]
     assert [agent.params["key"] for agent in played] == ["abcdef0123456789", "b" * 16, "c" * 16]
-    assert "skipping 1 factor models trained on sessions" in capsys.readouterr().err
+    assert "skipping 1 factor model(s) trained on sessions" in capsys.readouterr().err
     monkeypatch.setattr(fitting, "list_trained", tuple)
     assert trained_agents("synthetic/ashare:7", ["long"]) == []
     assert "tradeassay baselines" in capsys.readouterr().err

@@ -283,7 +283,7 @@ def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
     fit = [one for one in of_it if one.seen_until < first]
     if len(fit) < len(of_it):
         say(
-            f"skipping {len(of_it) - len(fit)} factor models trained on sessions of {first} or later"
+            f"skipping {len(of_it) - len(fit)} factor model(s) trained on sessions of {first} or later"
         )
     if not fit:
         say(

@@ -91,9 +91,7 @@ def day_text(given: date | _T) -> str | _T:
 
 
 class Clock(Protocol):
-    """The source of the current time. It is injected, so that no test or backtest reads the wall
-    clock.
-    """
+    """The source of the current time, injected so that no test or backtest reads the wall clock."""
 
     def now(self) -> Instant:
         """Return the current time."""

@@ -158,7 +158,7 @@ class Wire:
         if isinstance(value, Prose):
             return self.gate.text(value.true, self._depth)
         if not isinstance(value, Stock | Day):
-            raise TypeError(f"a {type(value).__name__} has no place in a result")
+            raise TypeError(f"a {type(value).__name__} cannot be part of a result")
         shown = self._seen.get(value)
         if shown is None:
             if isinstance(value, Stock):
