@@ -130,7 +130,7 @@ def test_a_fault_of_an_own_agent_is_shown_with_its_place(agent, said, place, giv
 @pytest.mark.parametrize("name", ["Mine", "Talks"])
 def test_an_agent_of_a_file_can_be_tested_for_leaks(name, given):
     shown = given(f"leak-test ./trend.py:{name} --first 2022-06-01 --sessions 3")
-    assert shown.out.startswith(f"{name}: sessions with a changed decision")
+    assert shown.out.startswith(f"{name}: changed decisions")
 
 
 @pytest.mark.parametrize(

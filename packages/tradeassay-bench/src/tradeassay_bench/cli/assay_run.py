@@ -356,7 +356,7 @@ def leak_test(
             ]
             rows += [(name, "not tested", reason) for name, reason in report.untested.items()]
             print_table(
-                f"{report.agent}: sessions with a changed decision",
+                f"{report.agent}: changed decisions",
                 ("channel", "moved", "upper bound"),
                 rows,
             )
