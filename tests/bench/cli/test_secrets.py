@@ -151,7 +151,7 @@ def nowhere(folder, *shown):
 @pytest.mark.slow_for("every way")
 @pytest.mark.parametrize(
     "ways",
-    [("401-headers", "400-pieces", "500-json", "200-text"), tuple(WAYS)],
+    [("401-headers", "400-pieces", "500-json", "200-text", "200-broken"), tuple(WAYS)],
     ids=["some", "every way"],
 )
 def test_neither_disk_nor_screen_ever_holds_the_key(ways, echo, place, tell, capsys, caplog):

@@ -726,10 +726,10 @@ def get_side_tables(
         "membership.csv": [("index", "symbol", "start", "end"), *members],
         "indices.csv": [("date", "index", "close"), *levels],
     }
-    for name, rows in tables.items():
+    for table, rows in tables.items():
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows)
-        write_atomic(target / name, text.getvalue().encode())
+        write_atomic(target / table, text.getvalue().encode())
     return target
 
 

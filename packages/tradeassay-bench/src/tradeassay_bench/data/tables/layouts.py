@@ -60,9 +60,9 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
     root = path.expanduser()
     if not root.exists():
         raise UserError(f"{path} does not exist", hint="give the folder that contains the layout")
-    for path in (root, *root.rglob("*")):
-        if not path.is_dir() and (kind := other_than_file(path)):
-            raise UserError(f"{path} is {kind}, not a file", hint="remove it, or save it as a file")
+    for file in (root, *root.rglob("*")):
+        if not file.is_dir() and (kind := other_than_file(file)):
+            raise UserError(f"{file} is {kind}, not a file", hint="remove it, or save it as a file")
     tables = LAYOUTS[layout](root)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         folder = Path(temporary) / "data"

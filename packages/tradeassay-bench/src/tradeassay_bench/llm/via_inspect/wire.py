@@ -90,8 +90,8 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     if status is not None:
         return _by_status(status, text, chain, clock)
     names: set[str] = set()
-    for error in chain:
-        names |= {kind.__name__ for kind in type(error).__mro__}
+    for link in chain:
+        names |= {kind.__name__ for kind in type(link).__mro__}
     sent = not names & set(_NEVER_SENT)
     if any("Timeout" in name for name in names):
         return ProviderFault(kind="timeout", message=text, billed=sent)

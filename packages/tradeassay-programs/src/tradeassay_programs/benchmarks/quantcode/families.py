@@ -191,12 +191,12 @@ class _Draw:
         for rule in self.rules:
             # Prices move less on shorter bars, so percentages are scaled down.
             scale = 1.0 if self.timeframe == "1d" else 0.4
-            for name, bounds in rule.numbers.items():
+            for number_name, bounds in rule.numbers.items():
                 part = [
                     bound * (scale if len(bounds) == 3 and bounds[2] < 1 else 1.0)
                     for bound in bounds
                 ]
-                self.numbers[name] = _number(random, part)
+                self.numbers[number_name] = _number(random, part)
         self.market = _MARKETS[int(random.integers(len(_MARKETS)))]
         if spec.gaps and MARKETS[self.market].clock == "always":
             self.market = _MARKETS[0]
