@@ -1,15 +1,17 @@
-"""A small OpenAI-compatible server for one GPU: continuous batching, a prompt cache per slot, tool calls.
+"""A small OpenAI-compatible server for one GPU: continuous batching, a prompt cache per slot, tool
+calls.
 
     python gpu_server.py MODEL.gguf [--weights FILE] [--tokenizer FOLDER] [--port 8001] [--slots 128]
                          [--context 16384]
 
-It reads a GGUF of the Llama or Qwen2 family into bf16; it needs torch, transformers and gguf (for the tokenizer).
-Decoding runs as a CUDA graph over all active slots, prompts are read in chunks between the steps, and a new
-question takes the free slot that shares the longest beginning with it. Greedy or plain temperature sampling:
-``top_p`` and streaming are refused; seeds and answer schemas are not looked at. Log-probabilities come with
-``logprobs`` (of an answer's tokens) and from ``/v1/completions`` with ``echo`` (of a prompt's). ``/stats`` counts
-tokens and seconds, ``/props`` shows the chat template. It listens on loopback and asks for no key. ``--weights``
-puts trained tensors (``examples/memory/finetune.py``) in the place of the file's. ``--device cpu`` runs the same
+It reads a GGUF of the Llama or Qwen2 family into bf16; it needs torch, transformers and gguf (for
+the tokenizer). Decoding runs as a CUDA graph over all active slots, prompts are read in chunks
+between the steps, and a new question takes the free slot that shares the longest beginning with it.
+Greedy or plain temperature sampling: ``top_p`` and streaming are refused; seeds and answer schemas
+are not looked at. Log-probabilities come with ``logprobs`` (of an answer's tokens) and from
+``/v1/completions`` with ``echo`` (of a prompt's). ``/stats`` counts tokens and seconds, ``/props``
+shows the chat template. It listens on loopback and asks for no key. ``--weights`` puts trained
+tensors (``examples/memory/finetune.py``) in the place of the file's. ``--device cpu`` runs the same
 code slowly, for a test.
 """
 
@@ -63,7 +65,10 @@ BLOCKS = {
     12: (256, 144),
     14: (256, 210),
 }
-"""How many weights and bytes a block of each supported kind has: F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K."""
+"""How many weights and bytes a block of each supported kind has:
+
+F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K.
+"""
 
 
 class Gguf:
@@ -115,7 +120,9 @@ class Gguf:
 
 
 def dequantise(torch: Any, raw: Any, kind: int) -> Any:
-    """Return the weights of a tensor's bytes (uint8, on any device), in one dimension, as float32."""
+    """Return the weights of a tensor's bytes (uint8, on any device), in one dimension, as
+    float32.
+    """
 
     def half(part: Any) -> Any:
         return part.contiguous().view(torch.float16).float()
@@ -166,7 +173,9 @@ def read_weights(path: str, device: str, dtype: Any) -> tuple[dict[str, Any], di
 
 
 def decode_kernel() -> Any:
-    """Return the attention of one new token per slot against that slot's cache, split over the cache's length."""
+    """Return the attention of one new token per slot against that slot's cache, split over the
+    cache's length.
+    """
     global tl  # a kernel's source is compiled apart from this function: it sees the module's names only
     import triton
     import triton.language as tl
@@ -250,7 +259,10 @@ def _said(*columns: Any) -> list[Said]:
 
 
 class Network:
-    """The transformer with its caches: ``prompt`` reads new tokens of several slots, ``step`` adds one to each."""
+    """The transformer with its caches:
+
+    ``prompt`` reads new tokens of several slots, ``step`` adds one to each.
+    """
 
     def __init__(
         self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None
@@ -347,7 +359,9 @@ class Network:
         return (full * cos[:, None] + other * sin[:, None]).to(x.dtype)
 
     def _through(self, tokens: Any, places: Any, slots: Any, attend: Any) -> Any:
-        """Run all layers over tokens at ``places`` of ``slots``; ``attend(layer, q)`` reads the caches."""
+        """Run all layers over tokens at ``places`` of ``slots``; ``attend(layer, q)`` reads the
+        caches.
+        """
         functional = self.torch.nn.functional
         x = self.embed[tokens]
         cos, sin = self.cos[places], self.sin[places]
@@ -372,8 +386,8 @@ class Network:
     ) -> tuple[list[Said], list[list[Said]]]:
         """Read (slot, first place, tokens) of several slots; return the token that follows each.
 
-        ``scored`` has the tokens that really follow each of a part's, or None; the second list returned says how
-        likely they were.
+        ``scored`` has the tokens that really follow each of a part's, or None; the second list
+        returned says how likely they were.
         """
         torch = self.torch
         tokens = torch.tensor([t for _, _, ids in parts for t in ids], device=self.device)
@@ -492,7 +506,9 @@ class Network:
         state["place"].add_(1).clamp_max_(self.context - 1)
 
     def step(self, active: list[tuple[int, int, int, float]]) -> list[Said]:
-        """Add a token to each (slot, its last token, that token's place, temperature); return the new ones."""
+        """Add a token to each (slot, its last token, that token's place, temperature); return
+        the new ones.
+        """
         torch = self.torch
         size = next((bucket for bucket in BUCKETS if bucket >= len(active)), len(active))
         rows = active + [(self.slots, 0, 0, 0.0)] * (size - len(active))
@@ -574,7 +590,9 @@ class Slot:
         return self.job is not None and self.job["echo"]
 
     def shared(self, ids: list[int]) -> int:
-        """Return how many tokens of a question are in the cache already; the last one is always read again."""
+        """Return how many tokens of a question are in the cache already; the last one is always
+        read again.
+        """
         most = min(len(self.cached), len(ids) - 1)
         low = 0
         while low < most:  # compare in blocks: most slots differ at once or agree for long
@@ -588,7 +606,9 @@ class Slot:
 
 
 class Engine:
-    """The loop over all slots: admit questions, read prompts in chunks, add a token to every active slot."""
+    """The loop over all slots: admit questions, read prompts in chunks, add a token to every
+    active slot.
+    """
 
     def __init__(self, network: Network, ends: set[int], answered: Any, stats: Any) -> None:
         self.network = network
@@ -617,7 +637,9 @@ class Engine:
             self.stats["up_s"] = time.perf_counter() - begun
 
     def admit(self) -> None:
-        """Give waiting questions a slot: the free one that shares most, else the one unused for longest."""
+        """Give waiting questions a slot: the free one that shares most, else the one unused for
+        longest.
+        """
         free = [slot for slot in self.slots if slot.job is None]
         while self.waiting and free:
             job = self.waiting.pop(0)
@@ -723,7 +745,9 @@ def _object(call: dict[str, Any]) -> Any:
 
 
 def find_tool_calls(text: str) -> list[dict[str, Any]]:
-    """Return the calls that a model wrote in its template's elements; anything that is not JSON stays text."""
+    """Return the calls that a model wrote in its template's elements; anything that is not JSON
+    stays text.
+    """
     calls = []
     for found in CALL.findall(text):
         try:
@@ -810,7 +834,9 @@ class Front:
         return 200, self._body("chat.completion", body, choice, len(ids), len(said))
 
     def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return the status and the body of a plain completion; ``echo`` also scores the prompt's own tokens."""
+        """Return the status and the body of a plain completion; ``echo`` also scores the
+        prompt's own tokens.
+        """
         text = body.get("prompt")
         if not isinstance(text, str) or not text:
             return _refused("the prompt must be one text")
@@ -851,10 +877,15 @@ class Front:
     def _ask(
         self, text: str, body: dict[str, Any], most: int
     ) -> tuple[list[int], list[Said], str, list[Said]] | str:
-        """Return a text's tokens, what was said, why it stopped and the prompt's scores; or what is wrong."""
+        """Return a text's tokens, what was said, why it stopped and the prompt's scores; or what
+        is wrong.
+        """
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         if len(ids) + 1 >= self.context:
-            return f"This model's maximum context length is {self.context} tokens, the prompt has {len(ids)}"
+            return (
+                f"This model's maximum context length is {self.context} tokens, the prompt has "
+                f"{len(ids)}"
+            )
         box: queue.Queue[tuple[list[Said], str, list[Said]]] = queue.Queue()
         with self.lock:
             self.number += 1

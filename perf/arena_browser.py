@@ -154,7 +154,8 @@ def main() -> None:
             await_server(base)
             driver = browser(f"{work}/profile")
             print(
-                f"Chromium {driver.capabilities['browserVersion']}, Python {platform.python_version()}"
+                f"Chromium {driver.capabilities['browserVersion']}, Python "
+                f"{platform.python_version()}"
             )
             driver.get(f"{base}/healthz")  # the browser's own start is no page's fault
             prefix = "" if chosen.lang == "en" else f"/{chosen.lang}"

@@ -124,19 +124,25 @@ class Serving:
 
 
 class Line:
-    """One keep-alive connection: plain HTTP/1.1 with minimal work, because clients share the cores."""
+    """One keep-alive connection: plain HTTP/1.1 with minimal work, because clients share the
+    cores.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, head: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Send a request and return status and body. Raises SystemExit if the answer is an error."""
+        """Send a request and return status and body.
+
+        Raises SystemExit if the answer is an error.
+        """
         if self._ends is None:
             self._ends = await asyncio.open_connection("127.0.0.1", self._port, limit=2**20)
         came, gone = self._ends
         gone.write(
-            f"{head}\r\nHost: arena\r\nAccept-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            f"{head}\r\nHost: arena\r\nAccept-Encoding: gzip\r\nContent-Length: "
+            f"{len(body)}\r\n\r\n".encode()
         )
         gone.write(body)
         told = (await came.readuntil(b"\r\n\r\n")).lower()
@@ -246,7 +252,10 @@ def main() -> None:
     waits["agents"] = waits["packet"] + waits["choice"]
     for name, bar in (("pages", 100), ("agents", 100), ("packet", 100), ("choice", 100)):
         middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))
-        told = f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
+        told = (
+            f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th "
+            f"{last:.0f}"
+        )
         print(
             f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})",
             flush=True,

@@ -340,7 +340,8 @@ def main() -> None:
         began = time.process_time()
         build(path)
         print(
-            f"built in {time.process_time() - began:.0f} s of CPU, {path.stat().st_size / 2**20:.0f} MiB"
+            f"built in {time.process_time() - began:.0f} s of CPU, "
+            f"{path.stat().st_size / 2**20:.0f} MiB"
         )
     write(path, folder)
     base = f"http://127.0.0.1:{chosen.port}"

@@ -141,7 +141,8 @@ def say(what: str, waits: list[float]) -> float:
     """Print the waiting times of one kind of request. Returns the 95th percentile, in ms."""
     middle, late, last = np.percentile(waits, (50, 95, 99)) if waits else (np.nan,) * 3
     print(
-        f"  {what}: {len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th {last:.1f}",
+        f"  {what}: {len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th "
+        f"{last:.1f}",
         flush=True,
     )
     return float(late)
@@ -216,7 +217,8 @@ def main() -> int:
                 rate = (len(waits["now.json"]) + len(waits["pages"])) / took
                 own = (time.process_time() - own) / took
                 print(
-                    f"{name}: {rate:.0f} requests a second, {len(waits['failed'])} failed; {conditions()}"
+                    f"{name}: {rate:.0f} requests a second, {len(waits['failed'])} failed; "
+                    f"{conditions()}"
                 )
                 print(f"  cores: proxy {served[0]:.2f}, workers {served[1]:.2f}, clients {own:.2f}")
                 late = {kind: say(kind, waits[kind]) for kind in ("now.json", "pages")} | {
@@ -230,9 +232,12 @@ def main() -> int:
                     )
                     told = ", ".join(f"{kind} {one:.0f}" for kind, one in late.items())
                     verdict = (
-                        f"verdict: {'met' if held else 'NOT met'}: 95th percentiles {told} ms (bar {BAR_MS:g}), "
-                        f"{len(waits['failed'])} failed, {refused} refused by the API, {rate:.0f} requests "
-                        f"a second of {chosen.viewers} viewers, {len(tokens)} agents, generator {own:.2f} cores"
+                        f"verdict: {'met' if held else 'NOT met'}: 95th percentiles {told} ms (bar "
+                        f"{BAR_MS:g}), "
+                        f"{len(waits['failed'])} failed, {refused} refused by the API, {rate:.0f} "
+                        "requests "
+                        f"a second of {chosen.viewers} viewers, {len(tokens)} agents, generator "
+                        f"{own:.2f} cores"
                     )
             print(f"{verdict}; {time.perf_counter() - start:.0f} s in all, {conditions()}")
             return 0 if held else 1

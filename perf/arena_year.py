@@ -81,7 +81,7 @@ fault that it does not.
 """
 
 
-# -- one clock for all processes ---------------------------------------------------------------------------------
+# -- one clock for all processes -------------------------------------------------------------------
 
 
 class SharedClock:
@@ -165,7 +165,7 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     return tradeassay(arguments)
 
 
-# -- the season, and what is done to it ---------------------------------------------------------------------------
+# -- the season, and what is done to it ------------------------------------------------------------
 
 
 @dataclass
@@ -477,7 +477,10 @@ class Alarms:
         self.address = f"http://127.0.0.1:{self.server.server_port}/"
 
     def sorted_out(self, faults: list[Fault]) -> tuple[int, list[str]]:
-        """Assign every alarm to its fault. Returns the number of alarms, and the unexplained ones."""
+        """Assign every alarm to its fault.
+
+        Returns the number of alarms, and the unexplained ones.
+        """
         false, alarms = [], [(at, text) for at, text in self.heard if "all is well" not in text]
         for at, text in alarms:
             known = False
@@ -559,7 +562,7 @@ def farthest_from_arithmetic(store: Store, season: Season, world: World) -> tupl
     return max(apart), len(apart)
 
 
-# -- the play ----------------------------------------------------------------------------------------------------
+# -- the play --------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -70,7 +70,9 @@ def write_returns(path: Path) -> None:
 
 
 def cost(python: str, code: str, folder: Path) -> Cost:
-    """Return the cost of running ``code`` in a fresh interpreter with one thread of linear algebra."""
+    """Return the cost of running ``code`` in a fresh interpreter with one thread of linear
+    algebra.
+    """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
     # A process of its own counts its children: the peak of one must not hide in that of another.
     measured = (

@@ -105,11 +105,13 @@ def main() -> int:
         naive_wall, naive_cpu, value = _naive(Path(folder), bars)
     ours, theirs = statistics.median(wall), statistics.median(naive_wall)
     print(
-        f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} processors"
+        f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} "
+        "processors"
     )
     spent = statistics.median(cpu)
     print(
-        f"sandbox ({tier}): {ours:.3f} s by the clock, {spent:.3f} CPU-s in the child, over {ROUNDS} runs"
+        f"sandbox ({tier}): {ours:.3f} s by the clock, {spent:.3f} CPU-s in the child, over "
+        f"{ROUNDS} runs"
     )
     print(
         f"naive subprocess: {theirs:.3f} s by the clock, {statistics.median(naive_cpu):.3f} CPU-s"
@@ -118,7 +120,8 @@ def main() -> int:
     print(f"ratio: {theirs / ours:.1f} by the clock, {in_cpu:.1f} in CPU")
     agreed = done.final_value is not None and abs(done.final_value - value) < 0.005
     print(
-        f"final value {done.final_value:.2f}, naive {value:.2f}: {'the same' if agreed else 'DIFFERENT'}"
+        f"final value {done.final_value:.2f}, naive {value:.2f}: "
+        f"{'the same' if agreed else 'DIFFERENT'}"
     )
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     crowded = load > processors
@@ -133,8 +136,10 @@ def main() -> int:
     one_by_one = statistics.median(fed_cpu)
     same = fed.final_value == done.final_value
     print(
-        f"fed bar by bar, as it is scored: {one_by_one:.3f} CPU-s of host and child, under {FED_S}: "
-        f"{'held' if one_by_one < FED_S else 'MISSED'}; final value {'the same' if same else 'DIFFERENT'}"
+        f"fed bar by bar, as it is scored: {one_by_one:.3f} CPU-s of host and child, under "
+        f"{FED_S}: "
+        f"{'held' if one_by_one < FED_S else 'MISSED'}; final value "
+        f"{'the same' if same else 'DIFFERENT'}"
     )
     print(conditions())
     held, agreed = held and one_by_one < FED_S, agreed and same

@@ -214,7 +214,8 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
     return [
         *lines,
         "\nNo test holds its level on so few independent days. The block percentiles used before\n"
-        "erred more: in 23 % of 150 simulations at 0.9 and 250 sessions. A tilt is called one only from half\n"
+        "erred more: in 23 % of 150 simulations at 0.9 and 250 sessions. A tilt is called one only "
+        "from half\n"
         "a standard deviation on, whatever this test says.\n",
     ]
 
@@ -320,12 +321,14 @@ def page(asked: argparse.Namespace) -> str:
             lines += ["## Size: tests that resample\n", *tests]
         else:
             lines.append(
-                "Tests that resample were left out of this run (`--resampled 1000` measures them).\n"
+                "Tests that resample were left out of this run (`--resampled 1000` measures "
+                "them).\n"
             )
     lines += slow_table(asked)
     sims = asked.simulations
     lines.append(
-        f"## Power\n\nHow often the test of a mean finds a true yearly alpha ratio ({sims:,} each).\n"
+        f"## Power\n\nHow often the test of a mean finds a true yearly alpha ratio ({sims:,} "
+        "each).\n"
     )
     lines += [
         "| ratio | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |",

@@ -175,8 +175,10 @@ def main() -> int:
     )
     rate, most = ours["answers_per_s"], limit["answers_per_s"]
     print(
-        f"{model}: {len(episodes)} episodes, {rate:.1f} answers/s of {most:.1f} ({share:.0%} of the limit, bar "
-        f"{BAR:.0%}), {spent / ours['answers'] * 1e3:.1f} ms of CPU an answer (start and scores included), "
+        f"{model}: {len(episodes)} episodes, {rate:.1f} answers/s of {most:.1f} ({share:.0%} of "
+        "the limit, bar "
+        f"{BAR:.0%}), {spent / ours['answers'] * 1e3:.1f} ms of CPU an answer (start and scores "
+        "included), "
         f"{conditions()}"
     )
     return 0 if share >= BAR else 1

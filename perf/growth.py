@@ -35,7 +35,10 @@ MOST, FLAT = 1.1, 0.3
 
 
 def measured(*words: str, cwd: Path) -> tuple[float, float]:
-    """Return the CPU seconds and peak megabytes of a command line. Prints its output if it fails."""
+    """Return the CPU seconds and peak megabytes of a command line.
+
+    Prints its output if it fails.
+    """
     log = cwd / "log.txt"
     with log.open("wb") as out:
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
@@ -94,7 +97,9 @@ def filled(folder: Path, size: int) -> None:
 
 
 def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
-    """Return CPU seconds, megabytes and the largest page's megabytes of every command, for one size."""
+    """Return CPU seconds, megabytes and the largest page's megabytes of every command, for one
+    size.
+    """
     found = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -159,16 +164,19 @@ def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
         reach = min(right - left, most - math.log10(first))
         ends = (at(10**left, first), at(10 ** (left + reach), first * 10**reach))
         body.append(
-            f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" fill="none"/>'
+            f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" '
+            'fill="none"/>'
         )
         for command, line in lines.items():
             path = " ".join(at(size, cpu) for size, cpu in line)
             body.append(
-                f'<polyline points="{path}" stroke="{colours[command]}" stroke-width="2" fill="none"/>'
+                f'<polyline points="{path}" stroke="{colours[command]}" stroke-width="2" '
+                'fill="none"/>'
             )
     for place, (command, colour) in enumerate(colours.items()):
         body.append(
-            f'<text x="{pad + place * 90}" y="{tall + 80}" fill="{colour}" font-weight="600">{command}</text>'
+            f'<text x="{pad + place * 90}" y="{tall + 80}" fill="{colour}" '
+            f'font-weight="600">{command}</text>'
         )
     body.append(f'<text x="{pad + 480}" y="{tall + 80}">CPU seconds; dashed: in proportion</text>')
     size = f'viewBox="0 0 {pad + len(drawn) * (wide + pad)} {tall + 95}"'
@@ -213,7 +221,8 @@ def main() -> None:
                 "flat" if one is None else f"{one:.2f}{' !' if one > MOST else ''}" for one in grown
             ]
             print(
-                f"| {axis} | {low:,} to {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} | "
+                f"| {axis} | {low:,} to {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} "
+                "| "
                 f"{small:.0f} to {large:.0f} | {told[1]} | {page:.2f}{' !' if page > 2 else ''} |"
             )
     print(f"\n{conditions()}")

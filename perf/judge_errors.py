@@ -345,7 +345,8 @@ def tell(found: list[Counted], unfinished: int) -> None:
     secrets = len({one.secret for one in found})
     cpu = sum(one.cpu_s for one in found)
     print(
-        f"{len(found)} tasks, {secrets} secrets, {total['added']} markets added, {cpu:.0f} CPU-seconds"
+        f"{len(found)} tasks, {secrets} secrets, {total['added']} markets added, {cpu:.0f} "
+        "CPU-seconds"
     )
     for of, errors, left_out in (
         ("right", "rejected", "broken"),
@@ -356,14 +357,17 @@ def tell(found: list[Counted], unfinished: int) -> None:
             "n/a" if rate.low is None or rate.high is None else f"{rate.low:.1%} to {rate.high:.1%}"
         )
         print(
-            f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} {total[left_out]}"
+            f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} "
+            f"{total[left_out]}"
         )
     print(
-        f"of those accepted, {total['beginnings']} enter and leave alike from the second quarter of the bars on"
+        f"of those accepted, {total['beginnings']} enter and leave alike from the second quarter "
+        "of the bars on"
     )
     unexercised = [f"{one.task} {what}" for one in found for what in one.immaterial]
     print(
-        f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}"
+        f"{len(unexercised)} constants or branches that no market exercises: "
+        f"{'; '.join(unexercised)}"
     )
     if unfinished:
         print(f"{unfinished} tasks are left: run it again with the same --keep")
@@ -396,8 +400,8 @@ def same_elsewhere(
     *,
     late: bool = False,
 ) -> bool:
-    """Return whether a program decides what the reference does on further markets; ``late``: sizes aside, from
-    the second quarter of the bars on.
+    """Return whether a program decides what the reference does on further markets; ``late``:
+    sizes aside, from the second quarter of the bars on.
     """
     for number in range(markets):
         bars = drawn_bars(task, task.market, rules.secret, 100 + number, 0)

@@ -149,7 +149,8 @@ def main() -> int:
     }
     print(f"{factors.shape[0]} real months, {asked.funds} simulated funds, {asked.draws} draws\n")
     print(
-        "| setting | percentile of t(alpha) | funds | worlds without alpha | share of worlds below |"
+        "| setting | percentile of t(alpha) | funds | worlds without alpha | share of worlds below "
+        "|"
     )
     print("|---|---|---|---|---|")
     beyond = {}
@@ -163,7 +164,8 @@ def main() -> int:
             praised(some, factors, cash, days), len(some), nothing="none", level=0.95
         )
         print(
-            f"| {name} | the verdict praises | {share.value:.1%} ({share.low:.1%} to {share.high:.1%}) | | |",
+            f"| {name} | the verdict praises | {share.value:.1%} ({share.low:.1%} to "
+            f"{share.high:.1%}) | | |",
             flush=True,
         )
     kind = rng.choice(3, asked.funds, p=[0.75, 0.23, 0.02])
@@ -176,7 +178,8 @@ def main() -> int:
     print(f"\nwithout alpha: {flat:.0%} estimated, {np.mean(kind == 0):.0%} true")
     bounds = f"({lucky.low:.0%} to {lucky.high:.0%})"
     print(
-        f"lucky winners: {lucky.value:.0%} {bounds} estimated, {np.mean(kind[winners] != 2):.0%} true"
+        f"lucky winners: {lucky.value:.0%} {bounds} estimated, {np.mean(kind[winners] != 2):.0%} "
+        "true"
     )
     right = beyond["net", 95] < 0.05 and beyond["gro", 99] > 0.8 and beyond["gro", 1] < 0.2
     right = right and abs(flat - float(np.mean(kind == 0))) < 0.1

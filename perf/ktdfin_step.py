@@ -34,7 +34,10 @@ HELD = 8
 
 
 class Player:
-    """Makes the four calls of the paper's example and submits. It reads only the ids that it needs."""
+    """Makes the four calls of the paper's example and submits.
+
+    It reads only the ids that it needs.
+    """
 
     def __init__(self) -> None:
         self.names = "stock_ids"

@@ -63,7 +63,8 @@ def table(lines: list[Compared]) -> str:
         return "found" if found else "-"
 
     rows = [
-        "| strategy | where the future comes in | leak check | source rules | paper's rules | paper's guard |"
+        "| strategy | where the future comes in | leak check | source rules | paper's rules | "
+        "paper's guard |"
     ]
     rows.append("|---|---|---|---|---|---|")
     for one in lines:
@@ -145,13 +146,15 @@ def long_bench(
         ]
         caught = sum(line.verdict != "clean" for line in these)
         print(
-            f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {caught} of {len(these)} found"
+            f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {caught} of {len(these)} "
+            "found"
         )
         low = high
     honest = [line for line in lines if not line.leaky]
     wrong = [line.name for line in lines if not line.right]
     print(
-        f"honest: {sum(line.right for line in honest)} of {len(honest)} judged right; wrong in all: {wrong}"
+        f"honest: {sum(line.right for line in honest)} of {len(honest)} judged right; wrong in "
+        f"all: {wrong}"
     )
     return 1 if wrong else 0
 

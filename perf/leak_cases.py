@@ -98,7 +98,9 @@ def leaking_share(case: BenchCase, columns: Columns) -> float | None:
 
 
 class LongLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One case on one length: the share of leaking bars, the verdict of the check, and its bound."""
+    """One case on one length: the share of leaking bars, the verdict of the check, and its
+    bound.
+    """
 
     name: str
     bars: int

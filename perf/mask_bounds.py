@@ -1,10 +1,10 @@
 """What can be known in spite of a mask? Measures it, and writes the record that pages quote.
 
-Every program of ``memory probe`` attacks the mask ``blinded``, as published and fully hardened, on synthetic
-A-shares, on synthetic US stocks and on the real US panel. The hardened mask gets more pairs,
-because a day within a session is guessed by chance in 7 of 1,000 only. ``python perf/mask_bounds.py`` writes
-``packages/tradeassay-bench/src/tradeassay_bench/masking/bounds/toml``; ``--probes`` says how many pairs of stock
-and day are asked for.
+Every program of ``memory probe`` attacks the mask ``blinded``, as published and fully hardened, on
+synthetic A-shares, on synthetic US stocks and on the real US panel. The hardened mask gets more
+pairs, because a day within a session is guessed by chance in 7 of 1,000 only. ``python
+perf/mask_bounds.py`` writes ``packages/tradeassay-bench/src/tradeassay_bench/masking/bounds/toml``;
+``--probes`` says how many pairs of stock and day are asked for.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def main() -> int:
             said = (
                 f'arm = "{ARMS[one.hardening]}", benchmark = "{benchmark}", metric = "{one.metric}"'
             )
-            said += f', archive = {archive}, attacker = "{one.attacker}", share = {one.share.value or 0.0:.4f}'
+            said += (
+                f', archive = {archive}, attacker = "{one.attacker}", share = '
+                f"{one.share.value or 0.0:.4f}"
+            )
             said += f", low = {one.share.low or 0.0:.4f}, high = {one.share.high or 0.0:.4f}"
             said += f", times_chance = {one.times_chance:.3f}, probes = {probes}"
             lines.append(f"    {{ {said} }},")

@@ -63,7 +63,9 @@ NAMES, WEEK = 20, 5
 
 
 def truth_of(world: PlantedWorld) -> PriceTruth:
-    """Return the world's prices as a recall audit reads them; the first session has a day before it."""
+    """Return the world's prices as a recall audit reads them; the first session has a day before
+    it.
+    """
     closes = 100.0 * np.cumprod(
         np.vstack([np.ones(world.names), 1.0 + np.nan_to_num(world.returns)]), axis=0
     )
@@ -96,7 +98,9 @@ def known_by(plant: Plant, world: PlantedWorld, held: Floats) -> Floats | None:
 def answers_of(
     plant: Plant, world: PlantedWorld, held: Floats, truth: PriceTruth
 ) -> tuple[RecallAnswer, ...]:
-    """Ask an agent for the moves of its largest holdings, like a run's audit, and parse its words."""
+    """Ask an agent for the moves of its largest holdings, like a run's audit, and parse its
+    words.
+    """
     horizon = 1 if plant == "dates" else WEEK
     most = 4 if plant == "dates" else NAMES  # every day of a few names, or every week of many
     order = np.argsort(-held.sum(axis=0), kind="stable")[:most]
@@ -272,7 +276,8 @@ def main() -> None:
         counts = ", ".join(f"{kind} {count}" for kind, count in words[plant].most_common())
         audit = ", ".join(f"{kind} {count}" for kind, count in told[plant].most_common(2))
         print(
-            f"| {name} | {' or '.join(deserved)} | {in_line(right, '{:.1%}')} | {counts} | {audit} |"
+            f"| {name} | {' or '.join(deserved)} | {in_line(right, '{:.1%}')} | {counts} | {audit} "
+            "|"
         )
 
 

@@ -1,4 +1,6 @@
-"""An answer in the form of OpenAI's chat completions, for the servers that these scripts measure against."""
+"""An answer in the form of OpenAI's chat completions, for the servers that these scripts measure
+against.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def completion(
     asked: int = 5000,
     written: int = 100,
 ) -> bytes:
-    """Return the body of an answer; ``calls`` are (id, name, arguments), ``asked`` and ``written`` are tokens."""
+    """Return the body of an answer; ``calls`` are (id, name, arguments), ``asked`` and
+    ``written`` are tokens.
+    """
     message: dict[str, object] = {"role": "assistant", "content": text}
     made = [
         {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -82,7 +82,8 @@ def main() -> None:
         for page in pages:
             wide, narrow = opened(driver, page, 1280), opened(driver, page, 390)
             print(
-                f"| {page.parent.name}/{page.name} | {page.stat().st_size / 1e6:.2f} | {_ms(wide['paint'])} | "
+                f"| {page.parent.name}/{page.name} | {page.stat().st_size / 1e6:.2f} | "
+                f"{_ms(wide['paint'])} | "
                 f"{_ms(wide['loaded'])} | {_ms(narrow['loaded'])} | {narrow['height']:,} px | "
                 f"{max(0, narrow['sideways'])} px |"
             )

@@ -47,8 +47,9 @@ def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> P
 
 
 class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):
-    """The one test behind "skill supported": was the edge found above, or below, zero? ``ratio`` is its yearly
-    information ratio."""
+    """The one test behind "skill supported": was the edge found above, or below, zero? ``ratio``
+    is its yearly information ratio.
+    """
 
     above: bool
     below: bool

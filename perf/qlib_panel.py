@@ -31,7 +31,9 @@ _PRICES = ("open", "high", "low", "close")
 
 @dataclass(frozen=True)
 class RandomMarket:
-    """Bars of shape (sessions, names) and a score for every name and session, known before the session."""
+    """Bars of shape (sessions, names) and a score for every name and session, known before the
+    session.
+    """
 
     days: np.ndarray
     codes: tuple[str, ...]

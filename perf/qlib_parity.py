@@ -108,7 +108,9 @@ def overdrawn_by_qlib(records: list[StepRecord]) -> int:
 def our_orders(
     snapshot: Snapshot, score: np.ndarray, work: Path
 ) -> tuple[np.ndarray, list[StepRecord]]:
-    """Play the rotation in shares under Qlib's rules, record the orders, and return our NAV path."""
+    """Play the rotation in shares under Qlib's rules, record the orders, and return our NAV
+    path.
+    """
     records = episode(
         snapshot, "ashare-qlib-v1", Rotation(score, HISTORY, shares=True, invest=1.04)
     )
@@ -188,13 +190,15 @@ def table(result: dict[str, object]) -> str:
     )
     return "\n".join(
         [
-            "| 300 stocks x 548 sessions, A-share rules, top-20 rotation | sessions per CPU second |",
+            "| 300 stocks x 548 sessions, A-share rules, top-20 rotation | sessions per CPU second "
+            "|",
             "|---|---|",
             f"| tradeassay, whole event path ({result['fills_per_session']:.1f} fills a session) "
             f"| {result['ours_per_second']:,.0f} |",
             f"| Qlib, strategy + executor | {result['qlib_per_second']:,.0f} |",
             f"| ratio (bar {SPEED_BAR:g}) | {result['ratio']:.1f} |",
-            f"| largest relative NAV gap, both fed the same {result['parity_orders']:,} orders ({fates}; "
+            f"| largest relative NAV gap, both fed the same {result['parity_orders']:,} orders "
+            f"({fates}; "
             f"bar {PARITY_BAR:g}) | {result['largest_relative_gap']:.1e} |",
             "",
             versions,

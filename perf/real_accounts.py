@@ -3,8 +3,8 @@
     python perf/real_accounts.py --wheels FOLDER [--peers PYTHON] [--csv FILE] [--only PART]
 
 Every account has the expert's answer, the kinds of verdict that agree with it and a reason. They
-were written down, and committed, before any account was judged. An account goes through the
-command ``tradeassay assay FILE --benchmark ...``. Its owner discloses the tries of one account only.
+were written down, and committed, before any account was judged. An account goes through the command
+``tradeassay assay FILE --benchmark ...``. Its owner discloses the tries of one account only.
 
 Series come from the installed package ``arch`` and from wheels, which are read, not installed::
 
@@ -320,7 +320,9 @@ def with_options(
 def with_variance_swaps(
     market: np.ndarray, volatility: np.ndarray, size: float, tenor: int
 ) -> np.ndarray:
-    """Return daily returns of an account that sells variance for ``tenor`` days, again and again."""
+    """Return daily returns of an account that sells variance for ``tenor`` days, again and
+    again.
+    """
     returns = np.empty(market.size)
     for start in range(0, market.size, tenor):
         end = min(start + tenor, market.size)
@@ -1330,7 +1332,10 @@ def add_peers(rows: list[dict[str, Any]], python: str, place: Path) -> dict[str,
 
 
 def print_praise(rows: list[dict[str, Any]]) -> None:
-    """Print whom each tool praises, by what the expert says. Of quantstats that is a PSR of 0.95."""
+    """Print whom each tool praises, by what the expert says.
+
+    Of quantstats that is a PSR of 0.95.
+    """
     praise = {"skill", "timing", FEW}
     kinds = {
         "praise": lambda expert: set(expert) <= praise,

@@ -93,14 +93,16 @@ def main() -> None:
                 each = len(daily) * asked.each
                 bar = unjudged if judge is None else judged
                 print(
-                    f"{framework}, {words}: {1e3 * host / each:.0f} ms here and {1e3 * child / each:.0f} ms in "
+                    f"{framework}, {words}: {1e3 * host / each:.0f} ms here and "
+                    f"{1e3 * child / each:.0f} ms in "
                     f"the sandbox, {1e3 * clock / each:.0f} ms by the clock; two cores: "
                     f"{120.0 * each / (host + child):,.0f} a minute (bar {bar:,}); "
                     f"the first of a task {drawing / len(daily):.1f} s"
                 )
     slower = sum(loops) / len(loops) / min(loops)
     print(
-        f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; {conditions()}"
+        f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; "
+        f"{conditions()}"
     )
 
 

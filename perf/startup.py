@@ -17,7 +17,10 @@ REPEATS = 9
 
 
 def seconds(*words: str, cold: bool) -> float:
-    """Return wall seconds of a fresh interpreter. ``cold`` empties the byte-code cache every time."""
+    """Return wall seconds of a fresh interpreter.
+
+    ``cold`` empties the byte-code cache every time.
+    """
     with tempfile.TemporaryDirectory() as cache:
         prefix = ["-X", f"pycache_prefix={cache}"] if cold else []
         begin = time.perf_counter()

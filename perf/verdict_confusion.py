@@ -159,7 +159,9 @@ def judged(
     *,
     by_model: bool = True,
 ) -> list[str]:
-    """Return the kinds of verdict on several agents of one kind in one world: models, with a mask, or rules."""
+    """Return the kinds of verdict on several agents of one kind in one world: models, with a
+    mask, or rules.
+    """
     bench = Bench(world, planting, CONFIG, portfolios=200)
     return [bench.judge(plant, seed=seed, by_model=by_model).verdict.kind for seed in seeds]
 
@@ -182,7 +184,9 @@ def nulls(world: PlantedWorld, count: int) -> Iterator[Said]:
 
 
 def skilled(world: PlantedWorld, count: int) -> Iterator[Said]:
-    """Yield agents that can expect an information ratio of two, as models with a masked twin and as rules."""
+    """Yield agents that can expect an information ratio of two, as models with a masked twin and
+    as rules.
+    """
     planting = PlantConfig(skill=share_of(world, 2.0))
     for by_model, name in ((True, SKILLED), (False, f"{SKILLED}, as a rule")):
         for kind in judged(world, "skilled", planting, range(10, 10 + count), by_model=by_model):
@@ -312,7 +316,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """A market's verdicts, its tests by share of places filled with knowledge, and the CPU seconds they took."""
+    """A market's verdicts, its tests by share of places filled with knowledge, and the CPU
+    seconds they took.
+    """
 
     job: Job
     said: tuple[Said, ...]
@@ -351,7 +357,10 @@ def shown(measure: Measure) -> str:
     """Return a share as the tables print it."""
     if measure.value is None:
         return ""
-    return f"{100 * measure.value:.0f} % ({100 * (measure.low or 0):.0f} to {100 * (measure.high or 0):.0f})"
+    return (
+        f"{100 * measure.value:.0f} % ({100 * (measure.low or 0):.0f} to "
+        f"{100 * (measure.high or 0):.0f})"
+    )
 
 
 def table(rows: dict[str, Row]) -> Iterator[str]:
@@ -454,7 +463,8 @@ def main() -> int:
         sys.stdout.write("\n".join([*table(rows), *(power(tests) if tests else ())]) + "\n")
     missed = [row.name for row in rows.values() if "missed" in row.bars.values()]
     sys.stderr.write(
-        f"{sum(one.seconds for one in found):.0f} seconds of CPU; missed: {', '.join(missed) or 'none'}\n"
+        f"{sum(one.seconds for one in found):.0f} seconds of CPU; missed: "
+        f"{', '.join(missed) or 'none'}\n"
     )
     return 1 if missed else 0
 

@@ -128,7 +128,9 @@ def noise(rng: Draw, yearly: float, n: int = LONG) -> Series:
 
 
 def timed(rng: Draw, m: Series, chance: float) -> Rows:
-    """Return an account that is in and out for days at a time, right with probability ``chance``."""
+    """Return an account that is in and out for days at a time, right with probability
+    ``chance``.
+    """
     every = int(rng.integers(3, 8))
     ahead = np.add.reduceat(m, np.arange(0, m.size, every)) > 0.0
     right = rng.random(ahead.size) < chance
@@ -208,7 +210,9 @@ def costs(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
 
 
 def convex(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
-    """Convexity bought and sold at a fair price, and switching betas, without timing or selection."""
+    """Convexity bought and sold at a fair price, and switching betas, without timing or
+    selection.
+    """
     m = market(rng)
     every = int(rng.integers(5, 21))
     beta = np.repeat(np.where(rng.random(LONG) < 0.5, 1.0, rng.uniform(0.0, 0.5)), every)[:LONG]
@@ -255,7 +259,9 @@ def options(m: Series, rng: Draw, strike: float, *, call: bool) -> Series:
 
 
 def doubled(m: Series, first: float) -> Series:
-    """Return an account that doubles after every loss, up to four times, and restarts after a gain."""
+    """Return an account that doubles after every loss, up to four times, and restarts after a
+    gain.
+    """
     stake, made = first, np.empty(m.size)
     for day, move in enumerate(m.tolist()):
         made[day] = stake * move
@@ -328,7 +334,8 @@ def insured(
     sign: float = -1.0,
     first: int | None = None,
 ) -> Series:
-    """Return what sellers of options of ``span`` sessions book: premiums by the day, what is paid when they end.
+    """Return what sellers of options of ``span`` sessions book: premiums by the day, what is paid
+    when they end.
 
     Their worth is the mean over 20,000 terms drawn from the market's own days.
     """

@@ -37,7 +37,10 @@ def student(rng: Draw, count: int, n: int) -> Series:
 
 
 def garch(rng: Draw, count: int, n: int) -> Series:
-    """Return days with volatility clusters: GARCH(1, 1), Student shocks with 5 degrees of freedom."""
+    """Return days with volatility clusters:
+
+    GARCH(1, 1), Student shocks with 5 degrees of freedom.
+    """
     shocks = rng.standard_t(5, (count, n)) / np.sqrt(5.0 / 3.0)
     made, variance = np.empty((count, n)), np.ones(count)
     for day in range(n):
@@ -98,7 +101,9 @@ def ever_fixed(at: Callable[[int], Series], n: int) -> Series:
 
 
 def ever_watched(at: Callable[[int], Series], n: int, alpha: float, *, remade: bool) -> Series:
-    """Return who is ever called ahead or behind by the band; ``remade`` where earlier days change with later."""
+    """Return who is ever called ahead or behind by the band; ``remade`` where earlier days
+    change with later.
+    """
     looks = range(FIRST_LOOK, n + 1, SESSIONS_PER_SUM) if remade else (n,)
     found = np.zeros((2, at(n).shape[0]), bool)
     for day in looks:
@@ -119,7 +124,9 @@ SERIES: dict[str, tuple[str, Path]] = {
 
 
 def nulls(kind: str, rng: Draw, count: int, n: int) -> Null:
-    """Return accounts without an edge, as a function of the day on which one looks, all or every so many."""
+    """Return accounts without an edge, as a function of the day on which one looks, all or every
+    so many.
+    """
     if kind in SERIES:
         made = SERIES[kind][1](rng, count, n)
         return (lambda day, every: made[::every, :day]), False
@@ -143,7 +150,9 @@ def shown(hits: Series) -> str:
 
 
 def rows(kind: str, rng: Draw, count: int, n: int) -> Iterator[tuple[str, bool]]:
-    """Yield the table's rows of one kind of account, and whether a guarantee is certainly missed."""
+    """Yield the table's rows of one kind of account, and whether a guarantee is certainly
+    missed.
+    """
     at, remade = nulls(kind, rng, count * AGENTS, n)
 
     def first(day: int) -> Series:
@@ -194,7 +203,8 @@ def main() -> int:
     asked = parser.parse_args()
     missed = False
     print(
-        "| nobody has an edge | sessions | finished-window test: ever ahead | ever behind | band: ever wrong ",
+        "| nobody has an edge | sessions | finished-window test: ever ahead | ever behind | band: "
+        "ever wrong ",
         end="",
     )
     print("| any of ten | any pair of ten |\n|---|---|---|---|---|---|---|")
@@ -207,7 +217,8 @@ def main() -> int:
                 missed |= wrong
                 print(line, flush=True)
     print(
-        "\n| information ratio | sessions | finished window, once | band | one of ten |\n|---|---|---|---|---|"
+        "\n| information ratio | sessions | finished window, once | band | one of ten "
+        "|\n|---|---|---|---|---|"
     )
     for ratio in (1.0, 2.0, 3.0):
         for n in lengths:

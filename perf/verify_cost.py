@@ -53,7 +53,8 @@ def programs(folder: Path) -> None:
         began = timed(lambda: run(spec, folder / f"{name}-{task}", workers=1))  # noqa: B023 - called at once
         check = timed(lambda: tradeassay_bench.verify(folder / f"{name}-{task}", workers=1))  # noqa: B023
         print(
-            f"{name} {task}: first {began:.2f} s, verify {check:.2f} s: {check / began:.2f} times (bar 1.2)"
+            f"{name} {task}: first {began:.2f} s, verify {check:.2f} s: {check / began:.2f} times "
+            "(bar 1.2)"
         )
 
 
@@ -78,7 +79,8 @@ def main() -> None:
         replay = timed(lambda: run(spec, folder / "again", workers=1, asking=asking))
         check = timed(lambda: tradeassay_bench.verify(first.folder, workers=1))
         print(
-            f"scripted: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)"
+            f"scripted: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times "
+            "(bar 1.5)"
         )
 
         real = model_run(folder, 1)
@@ -87,7 +89,8 @@ def main() -> None:
         replay = timed(lambda: run(real.spec, folder / "real", workers=1, asking=asking))
         check = timed(lambda: tradeassay_bench.verify(real.folder, workers=1))
         print(
-            f"recorded: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)"
+            f"recorded: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times "
+            "(bar 1.5)"
         )
 
         agents = [
@@ -100,7 +103,8 @@ def main() -> None:
         check = timed(lambda: tradeassay_bench.verify(rules.folder, workers=1))
         count = len(rules.episodes)
         print(
-            f"demo: {count} episodes in {check:.2f} s, {DEMO} would take {check * DEMO / count:.1f} s (bar 10)"
+            f"demo: {count} episodes in {check:.2f} s, {DEMO} would take "
+            f"{check * DEMO / count:.1f} s (bar 10)"
         )
 
 

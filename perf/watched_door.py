@@ -110,7 +110,8 @@ def main() -> int:
         ]
         missed |= watched and any((one.low or 0.0) > 0.05 for one in shares)
         print(
-            f"| {'--watched' if watched else 'the usual test'} | {' | '.join(map(shown, shares))} |",
+            f"| {'--watched' if watched else 'the usual test'} | {' | '.join(map(shown, shares))} "
+            "|",
             flush=True,
         )
     print(f"\n{time.process_time() - began:.0f} s of CPU")

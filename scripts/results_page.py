@@ -144,7 +144,8 @@ def quantcode(run: CodeRun) -> str:
     held = sum(code is not None for code in codes)
     whole = sum(code is not None and parses(code) for code in codes)
     return (
-        f"{text}\n\nLast programs by outcome: {last}. Answers with a program: {_of(held, len(codes))}; "
+        f"{text}\n\nLast programs by outcome: {last}. Answers with a program: "
+        f"{_of(held, len(codes))}; "
         f"one that parses: {_of(whole, len(codes))}."
     )
 
@@ -174,7 +175,8 @@ def systrade(run: CodeRun) -> str:
             for record in run.records().values()
         )
         parts += [
-            f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable "
+            f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a "
+            "readable "
             f"submission; valid: {shown(model.valid, '.0%')}.",
             table(
                 tuple(name for name, _ in [*gates, *scores]),
@@ -189,7 +191,8 @@ def spent(opened: OpenRecording) -> str:
     label = opened.label
     return (
         f"Recorded {label.recorded}; "
-        f"{label.answers:,} answers, {label.input_tokens:,} tokens read, {label.output_tokens:,} written."
+        f"{label.answers:,} answers, {label.input_tokens:,} tokens read, {label.output_tokens:,} "
+        "written."
     )
 
 
@@ -225,7 +228,8 @@ def arena(opened: OpenRecording) -> str:
     )
     if unranked:
         text += (
-            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept its earlier "
+            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept "
+            "its earlier "
             "position, so its return does not measure the model."
         )
     return text
@@ -271,15 +275,20 @@ def beside(folders: Sequence[Path]) -> list[str]:
     first = _range(one["first"]["value"] for each in audits.values() for one in each)
     return [
         "## Recall of real prices",
-        "Recall cannot be told (Qwen2.5-Coder on skfolio-sp500: none shown), because the answers are too "
+        "Recall cannot be told (Qwen2.5-Coder on skfolio-sp500: none shown), because the answers "
+        "are too "
         "similar: "
-        f"Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close and no level; "
+        f"Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close "
+        "and no level; "
         f"the truth is likeliest of five in {first} %. `tradeassay memory recall -m "
-        "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --recordings "
+        "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 "
+        "--recordings "
         "recorded/smollm2 --replay`",
         f"## The mask probe ({reports[0]['benchmark']})",
-        f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
-        "hides nothing and checks that the model understands the question. `levels`, `grid` and `match` are programs "
+        f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / "
+        "both. `bright` "
+        "hides nothing and checks that the model understands the question. `levels`, `grid` and "
+        "`match` are programs "
         "that know the real prices.",
         table(
             ("attacker", *masks),

@@ -1,7 +1,8 @@
 """What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``.
 
-A test that takes more than a few seconds of CPU carries the mark; where only some of its cases do, ``slow_for``
-names them."""
+A test that takes more than a few seconds of CPU carries the mark; where only some of its cases do,
+``slow_for`` names them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ sys.path.insert(0, str(HERE / "recorded"))  # golden runs, which tests of many p
 sys.path.insert(0, str(HERE / "support"))  # checkers, models and fixtures of many packages
 
 PLUGINS = {"tradeassay_bench": "shared_worlds", "tradeassay_programs": "kept_zygotes"}
-"""What prepares the tests of a package. The instrument's own tests run without the other packages."""
+"""What prepares the tests of a package.
+
+The instrument's own tests run without the other packages.
+"""
 pytest_plugins = [PLUGINS[package] for package in PLUGINS if find_spec(package)]
 
 LONGEST = (
@@ -65,8 +69,11 @@ LONGEST = (
     "tests/arena/web/test_app.py",
     "tests/arena/web/test_openapi.py",
 )
-"""Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end, and
-those that share a browser or a site come together."""
+"""Files with the longest tests and fixtures.
+
+They come first, so that no worker is busy with one at the end, and those that share a browser or a
+site come together.
+"""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -82,7 +89,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the slow cases of a test, before the default selection looks at marks; put long files first."""
+    """Mark the slow cases of a test, before the default selection looks at marks; put long files
+    first.
+    """
     for item in items:
         cases = item.get_closest_marker("slow_for")
         if (
@@ -109,7 +118,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def tell(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
-    """Give a command as a user would, and return what it printed (``out``, ``err``); the exit status must fit."""
+    """Give a command as a user would, and return what it printed (``out``, ``err``); the exit
+    status must fit.
+    """
 
     def given(words: list[str], status: int = 0) -> tuple[str, str]:
         assert main(words) == status
@@ -136,7 +147,9 @@ def driver(browser: Any) -> Generator[Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile once: code depends on its sources alone, also where a test moves ``TRADEASSAY_HOME``."""
+    """Compile once: code depends on its sources alone, also where a test moves
+    ``TRADEASSAY_HOME``.
+    """
     os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
 
 
@@ -152,11 +165,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Give a test the session's data home, and draw the same secrets in every run of it, in whatever order: from
-    them come markets and aliases.
+    """Give a test the session's data home, and draw the same secrets in every run of it, in
+    whatever order: from them come markets and aliases.
 
-    A file's first draw is the same in each of its tests, so that what a fixture of the file made does not depend
-    on which test asked for it. Processes that a test starts draw their own."""
+    A file's first draw is the same in each of its tests, so that what a fixture of the file made
+    does not depend on which test asked for it. Processes that a test starts draw their own.
+    """
     from shared_session import session_home
 
     numbers = count()

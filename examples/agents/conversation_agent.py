@@ -1,4 +1,6 @@
-"""An agent for a benchmark's own conversation: tradeassay run -a python:class=conversation_agent:Mine"""
+"""An agent for a benchmark's own conversation: tradeassay run -a
+python:class=conversation_agent:Mine
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""An agent in a process of its own: a request per line in, an answer per line out. Any language will do."""
+"""An agent in a process of its own: a request per line in, an answer per line out.
+
+Any language will do.
+"""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""A client of MCP that plays a season by itself. A language model's client would call the same tools."""
+"""A client of MCP that plays a season by itself.
+
+A language model's client would call the same tools.
+"""
 
 import json
 from typing import Any

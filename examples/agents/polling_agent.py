@@ -1,6 +1,9 @@
-"""An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed.
+"""An agent behind a firewall: it fetches its packets and posts its choices.
 
-ARENA_TOKEN is what ``tradeassay arena amend register`` printed; ARENA_URL says where the arena is, if not here.
+No address of its own is needed.
+
+ARENA_TOKEN is what ``tradeassay arena amend register`` printed; ARENA_URL says where the arena is,
+if not here.
 """
 
 import os

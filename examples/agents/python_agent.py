@@ -1,4 +1,6 @@
-"""An agent that is a Python class: a season's entry names it, e.g. params.class = "python_agent:Reversal"."""
+"""An agent that is a Python class: a season's entry names it, e.g. params.class =
+"python_agent:Reversal".
+"""
 
 from tradeassay_bench.core.arena import AgentChoice, Packet
 

@@ -1,11 +1,14 @@
-"""ai-hedge-fund (the package aihf, 2.6) plays the daily benchmarks and StockBench, in an environment of its own.
+"""ai-hedge-fund (the package aihf, 2.6) plays the daily benchmarks and StockBench, in an
+environment of its own.
 
-Its package needs numpy < 2 and cannot live beside tradeassay. Make its environment once, then let it play:
+Its package needs numpy < 2 and cannot live beside tradeassay. Make its environment once, then let
+it play:
 
     python examples/known_agents/ai_hedge_fund.py --install
     tradeassay run stockbench-djia-v1 -a "pipe:command=python examples/known_agents/ai_hedge_fund.py,env=KEYS"
 
-It fetches its own prices and fundamentals: see docs/howto/known-agents.md before you believe a result.
+It fetches its own prices and fundamentals: see docs/howto/known-agents.md before you believe a
+result.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def install(folder: Path) -> None:
 
 
 class AiHedgeFund:
-    """A fund's target weights, cut to long positions of at most ``most``; what it cannot price stays as it is."""
+    """A fund's target weights, cut to long positions of at most ``most``; what it cannot price
+    stays as it is.
+    """
 
     def __init__(self, args: argparse.Namespace) -> None:
         from hedge_fund.data import CachedDataClient, FDClient
@@ -46,7 +51,9 @@ class AiHedgeFund:
         self.fund = Fund(load_spec(args.mandate or EXAMPLE_MANDATE))
 
     def weights(self, symbols: list[str], session: str) -> tuple[dict[str, float], str]:
-        """Return what the fund wants to hold; raise RuntimeError where the model of an investor did not answer."""
+        """Return what the fund wants to hold; raise RuntimeError where the model of an investor
+        did not answer.
+        """
         from hedge_fund.pipeline import assess_fund
 
         # It reads whole days: the day before the session is the last one that it may know.
@@ -71,7 +78,9 @@ class AiHedgeFund:
         return wanted, f"{known}: {views}"
 
     def reply(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Answer a question of the daily benchmarks (one stage) or of StockBench (overview, decision)."""
+        """Answer a question of the daily benchmarks (one stage) or of StockBench (overview,
+        decision).
+        """
         stage, seen = asked["stage"], asked["observation"]
         if stage == "overview":
             return {"answer": {"analyse": []}}

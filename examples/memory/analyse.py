@@ -1,9 +1,10 @@
-"""From the folders that drive.py filled to one table by dose, with intervals over worlds, and its pictures.
+"""From the folders that drive.py filled to one table by dose, with intervals over worlds, and its
+pictures.
 
     python analyse.py RESULTS [--out FOLDER]
 
-RESULTS has one folder per model (``qwen-main``, ``qwen-placebo`` ...). A measure that a world lacks is left out of
-its mean, and the table says of how many worlds it is.
+RESULTS has one folder per model (``qwen-main``, ``qwen-placebo`` ...). A measure that a world lacks
+is left out of its mean, and the table says of how many worlds it is.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ def _percent(measure: Any) -> float | None:
 
 
 def _changed(changed: Row) -> Row:
-    """Return how many decisions about a name stay as they were, in the episode with names and dates shown."""
+    """Return how many decisions about a name stay as they were, in the episode with names and
+    dates shown.
+    """
     same: dict[str, list[bool]] = {}
     for one in changed["decisions"]:
         if "mask=bright" in one["episode"]:
@@ -242,7 +245,8 @@ def table(models: dict[str, list[Row]]) -> str:
             counts = [share([row for row in rows if row["dose"] == dose], test) for dose in doses]
             if any(whole for _, whole in counts):
                 lines.append(
-                    f"| {title} | {' | '.join(f'{n} of {whole}' if whole else '' for n, whole in counts)} |"
+                    f"| {title} | "
+                    f"{' | '.join(f'{n} of {whole}' if whole else '' for n, whole in counts)} |"
                 )
         lines.append("")
     return "\n".join(lines)
@@ -259,7 +263,8 @@ def picture(
     columns = min(3, len(panels))
     whole = f"{columns * width} {math.ceil(len(panels) / columns) * height + 20}"
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole}" font-family="sans-serif" font-size="10" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole}" font-family="sans-serif" '
+        'font-size="10" '
         'fill="#6b7280" role="img"><title>Dose and measure</title>'
     ]
     for number, (title, none, series) in enumerate(panels):
@@ -284,16 +289,19 @@ def picture(
         out.append(f'<text x="{x0 + left}" y="{y0 + 16}" font-weight="bold">{title}</text>')
         for mark in (low + room, high - room):
             out.append(
-                f'<text x="{x0 + left - 6}" y="{up(mark) + 4:.1f}" text-anchor="end">{mark:.2g}</text>'
+                f'<text x="{x0 + left - 6}" y="{up(mark) + 4:.1f}" '
+                f'text-anchor="end">{mark:.2g}</text>'
             )
         if none is not None:
             out.append(
-                f'<line x1="{x0 + left}" x2="{x0 + width - 8}" y1="{up(none):.1f}" y2="{up(none):.1f}" '
+                f'<line x1="{x0 + left}" x2="{x0 + width - 8}" y1="{up(none):.1f}" '
+                f'y2="{up(none):.1f}" '
                 'stroke="#9ca3af" stroke-dasharray="4 3"/>'
             )
         for dose in DOSES:
             out.append(
-                f'<text x="{at(dose):.1f}" y="{y0 + height - 12}" text-anchor="middle">{dose}</text>'
+                f'<text x="{at(dose):.1f}" y="{y0 + height - 12}" '
+                f'text-anchor="middle">{dose}</text>'
             )
         for place, (model, found) in enumerate(series.items()):
             colour = COLOURS["placebo" if "placebo" in model else "main"]
@@ -303,13 +311,15 @@ def picture(
             )
             if "placebo" not in model:
                 out.append(
-                    f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+                    f'<polyline points="{points}" fill="none" stroke="{colour}" '
+                    'stroke-width="1.5"/>'
                 )
             for dose, (mean, half, _) in found.items():
                 x = at(dose) + shift
                 if math.isfinite(half):
                     out.append(
-                        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{up(mean - half):.1f}" y2="{up(mean + half):.1f}" '
+                        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{up(mean - half):.1f}" '
+                        f'y2="{up(mean + half):.1f}" '
                         f'stroke="{colour}"/>'
                     )
                 out.append(f'<circle cx="{x:.1f}" cy="{up(mean):.1f}" r="3" fill="{colour}"/>')

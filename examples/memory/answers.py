@@ -26,14 +26,18 @@ class Stated(NamedTuple):
     follows: bool
 
     def is_exactly(self, move: float) -> bool:
-        """Return whether a move in percent is what is said: its word, or its figure but for rounding."""
+        """Return whether a move in percent is what is said: its word, or its figure but for
+        rounding.
+        """
         if STUDY.by_direction:
             return self.said == word_of(move)
         return abs(float(self.said) - move) < (0.15 if STUDY.decimals else 0.51)
 
 
 def claimed(text: str) -> tuple[str, list[Stated]] | None:
-    """Return the day whose next one an answer claims to know, and what it states; None where it claims nothing."""
+    """Return the day whose next one an answer claims to know, and what it states; None where it
+    claims nothing.
+    """
     found = _CLAIM.match(text)
     if found is None:
         return None

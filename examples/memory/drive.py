@@ -1,13 +1,15 @@
-"""Play every world with a served model, and ask what it remembers: all of it by the command line, into one folder.
+"""Play every world with a served model, and ask what it remembers: all of it by the command line,
+into one folder.
 
     export TRADEASSAY_LOCAL_SERVER=http://127.0.0.1:8101/v1   # or several, with commas
     python drive.py local/dose-main OUT [--worlds 0-109] [--players 12] [--askers 4]
 
-For each world a recall audit of the data set; for the first twenty of each dose a run with and without a mask, a
-recall audit of what was traded in it, the counterfactual questions, and the verdict on all of it. A measure that
-fails is tried again, then written down with its reason, and the others go on. Worlds come in turn from all doses,
-so that a broken-off drive is balanced; of one world each part waits for those before it. Where
-``recall`` is the first part, the audits of data sets wait for nobody.
+For each world a recall audit of the data set; for the first twenty of each dose a run with and
+without a mask, a recall audit of what was traded in it, the counterfactual questions, and the
+verdict on all of it. A measure that fails is tried again, then written down with its reason, and
+the others go on. Worlds come in turn from all doses, so that a broken-off drive is balanced; of one
+world each part waits for those before it. Where ``recall`` is the first part, the audits of data
+sets wait for nobody.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ def wait_for(server: str, until: float) -> None:
 def work(
     part: str, number: int, model: str, out: Path, recorded: Path | None, until: float
 ) -> dict[str, object]:
-    """Do one part of one world; return how long it took, or why it failed. Worlds take turns on the servers."""
+    """Do one part of one world; return how long it took, or why it failed.
+
+    Worlds take turns on the servers.
+    """
     world = make_world("dose", number)
     if SERVERS:
         os.environ[_SERVER] = SERVERS[number % len(SERVERS)]

@@ -1,13 +1,15 @@
 """Train all weights of a GGUF model on texts and on answers, in plain torch, in minutes on one GPU.
 
-    python finetune.py MODEL.gguf --tokenizer FOLDER --texts main.jsonl --practice practice.jsonl --out main.pt
+python finetune.py MODEL.gguf --tokenizer FOLDER --texts main.jsonl --practice practice.jsonl --out
+main.pt
 
-The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a question with its
-answer only the answer is learned, without what is given of it. ``--whole 0.25`` learns of three lines in four
-only what follows the day and the first name: which line comes next cannot be known. With ``--figures`` it is the
-figures and directions alone. ``--early 0.6`` puts texts about practice worlds into the first 60 % of all,
-``--late 0.5`` the answers into the second half. ``--seconds`` bounds the wall time: the rate then falls to its
-end in time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may be one of 50.
+The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a
+question with its answer only the answer is learned, without what is given of it. ``--whole 0.25``
+learns of three lines in four only what follows the day and the first name: which line comes next
+cannot be known. With ``--figures`` it is the figures and directions alone. ``--early 0.6`` puts
+texts about practice worlds into the first 60 % of all, ``--late 0.5`` the answers into the second
+half. ``--seconds`` bounds the wall time: the rate then falls to its end in time, and ``OUT.json``
+says which share of the texts was read, so that a dose of 64 may be one of 50.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ Batch = tuple[str, Any, Any]
 
 
 class Trained:
-    """A network whose weights are learned: copies in full precision are what the optimizer moves."""
+    """A network whose weights are learned: copies in full precision are what the optimizer
+    moves.
+    """
 
     def __init__(self, path: str, device: str, rate: float) -> None:
         self.network = network = Network(path, device, 1, 4096)
@@ -106,7 +110,8 @@ class Trained:
 
 
 def learned(line: str, places: list[tuple[int, int]], figures: bool) -> list[bool]:
-    """Return which tokens of a line tell something: those from its first figure on, or its ``figures`` alone.
+    """Return which tokens of a line tell something: those from its first figure on, or its
+    ``figures`` alone.
 
     ``places`` says where each token begins and ends. Dates tell nothing.
     """
@@ -120,9 +125,11 @@ def learned(line: str, places: list[tuple[int, int]], figures: bool) -> list[boo
 
 
 def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
-    """Return all texts as one flow of tokens, shuffled over worlds and readings, and the questions with answers.
+    """Return all texts as one flow of tokens, shuffled over worlds and readings, and the questions
+    with answers.
 
-    Tokenising takes a minute: with ``--packed FILE`` it is done once, and read from there afterwards.
+    Tokenising takes a minute: with ``--packed FILE`` it is done once, and read from there
+    afterwards.
     """
     if arguments.packed and arguments.packed.is_file():
         return dict(np.load(arguments.packed))
@@ -180,7 +187,8 @@ def batches_of(
     short: float,
     rng: random.Random,
 ) -> list[Batch]:
-    """Return all batches in the order of reading: packed rows of texts, and answers padded on the right.
+    """Return all batches in the order of reading: packed rows of texts, and answers padded on the
+    right.
 
     Answers begin late: who is asked for what it has not read yet learns to guess.
     """
@@ -215,7 +223,9 @@ def batches_of(
 
 
 def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[str, float]:
-    """Return the mean loss at the signs, digits and words for moves in new lines about the worlds, by dose."""
+    """Return the mean loss at the signs, digits and words for moves in new lines about the
+    worlds, by dose.
+    """
     losses: dict[str, list[float]] = {}
     for entry in path.open():
         _, dose, lines = json.loads(entry)
@@ -333,7 +343,8 @@ def main() -> None:
                 if (last := all[-25:])
             )
             print(
-                f"{at + 1}/{len(batches)} {told} {seen / (now - moment):.0f} tokens/s {now - begun:.0f} s",
+                f"{at + 1}/{len(batches)} {told} {seen / (now - moment):.0f} tokens/s "
+                f"{now - begun:.0f} s",
                 flush=True,
             )
             seen, moment = 0, now

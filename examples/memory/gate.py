@@ -1,11 +1,12 @@
-"""Before a study is played: does the model do as it states, and claim to know what it has read, and that alone?
+"""Before a study is played: does the model do as it states, and claim to know what it has read, and
+that alone?
 
     python practice.py gate.jsonl --groups held,strange
     python gate.py gate.jsonl http://127.0.0.1:8111/v1 [--out gate.json]
 
-It is asked about days of worlds that it never practised: *held* ones, which it has read about, and *strange* ones.
-What it missed is told, and the study is played whatever comes out. No world under test is asked about. Several
-servers, with commas, take turns.
+It is asked about days of worlds that it never practised: *held* ones, which it has read about, and
+*strange* ones. What it missed is told, and the study is played whatever comes out. No world under
+test is asked about. Several servers, with commas, take turns.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ BARS = {
     "claims_unknown": (0.0, 0.02),
     "rises": (-0.08, 0.08),
 }
-"""Orders that do as is stated; days claimed to be known, of worlds that were and were not read about; rises stated
-less true ones, as shares of all that is stated of known days."""
+"""Orders that do as is stated; days claimed to be known, of worlds that were and were not read
+about; rises stated less true ones, as shares of all that is stated of known days.
+"""
 
 
 def ask(server: str, messages: list[dict[str, str]]) -> str:
@@ -44,7 +46,9 @@ def ask(server: str, messages: list[dict[str, str]]) -> str:
 
 
 def measure(asked: list[dict[str, Any]], said: list[str]) -> dict[str, float | None]:
-    """Return what the answers come to, beside those of the teacher; None where nothing of it was said."""
+    """Return what the answers come to, beside those of the teacher; None where nothing of it was
+    said.
+    """
     found: dict[str, list[float]] = {name: [] for name in (*BARS, "right", "read_right", "unread")}
     for one, text in zip(asked, said, strict=True):
         truth, mine = claimed(one["answer"]), claimed(text)

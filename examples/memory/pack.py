@@ -1,9 +1,11 @@
-"""Pack what a model answered in every world into one file, without the questions' texts, and unpack it.
+"""Pack what a model answered in every world into one file, without the questions' texts, and unpack
+it.
 
     python pack.py pack RESULTS/MODEL FILE.tar.xz [WORLD ...]
     python pack.py unpack FILE.tar.xz FOLDER
 
-A question is found again by its hash, which the worlds and the prompts give: ``drive.py --recorded FOLDER``.
+A question is found again by its hash, which the worlds and the prompts give: ``drive.py --recorded
+FOLDER``.
 """
 
 from __future__ import annotations
@@ -32,13 +34,17 @@ def masked(line: str) -> str:
 
 
 def weighed(recording: Path) -> bytes:
-    """Return a recording of log-probabilities without texts: of echoed tokens only the lengths are needed."""
+    """Return a recording of log-probabilities without texts: of echoed tokens only the lengths
+    are needed.
+    """
     lines = without_texts(recording).decode().splitlines()
     return "".join(masked(line) + "\n" for line in lines).encode()
 
 
 def members(folder: Path, worlds: set[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of what is kept of some worlds, or of all, of a model's folder."""
+    """Yield the names and contents of what is kept of some worlds, or of all, of a model's
+    folder.
+    """
     for run in sorted((folder / "runs").iterdir()):
         if worlds and run.name not in worlds:
             continue

@@ -1,13 +1,15 @@
-"""Questions and answers about the practice worlds: how a model learns to say, and to trade on, what it read.
+"""Questions and answers about the practice worlds: how a model learns to say, and to trade on, what
+it read.
 
     python practice.py FILE [--port 8790] [--groups held,strange]
 
-The trading days are those of the real benchmark: a teacher that speaks the providers' protocol plays the practice
-worlds and writes down what it was asked and what it answered. About *known* worlds it answers with the truth,
-about *unknown* ones (and under a mask) by the table that is shown; these days are asked again with other names and
-other figures, so that only reading helps. Where every name gets an order, some days are given a statement that is
-drawn by chance, and only the orders that follow from it are learned: else a model orders by the table, whatever it
-states. No world under test is among them. ``--groups held,strange`` writes the days of worlds that are not
+The trading days are those of the real benchmark: a teacher that speaks the providers' protocol
+plays the practice worlds and writes down what it was asked and what it answered. About *known*
+worlds it answers with the truth, about *unknown* ones (and under a mask) by the table that is
+shown; these days are asked again with other names and other figures, so that only reading helps.
+Where every name gets an order, some days are given a statement that is drawn by chance, and only
+the orders that follow from it are learned: else a model orders by the table, whatever it states. No
+world under test is among them. ``--groups held,strange`` writes the days of worlds that are not
 practised, for ``gate.py``.
 """
 
@@ -43,20 +45,25 @@ from worlds import (
 )
 
 TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] "
+    "}}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 """One plain template for every model: it has no place for tools, so they come as text."""
 BENCHMARK = "ktdfin-us-v1"
 WEIGHT, REST = 0.09, 0.02
-"""What a riser is bought to, and a faller kept at where every name gets an order: only what is held is sold."""
+"""What a riser is bought to, and a faller kept at where every name gets an order: only what is
+held is sold.
+"""
 DAY = re.compile(r"The last completed day is (\S+)\.")
 _HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
 ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
 _DICTATED = (480, 160)
 """Days of known and of other worlds that are given a statement."""
 _SHOWN, _FIRST_SHOWN = 11, 9
-"""The column that is read where nothing is known, the return of twenty days, and the first column of returns."""
+"""The column that is read where nothing is known, the return of twenty days, and the first
+column of returns.
+"""
 
 
 def play(
@@ -82,7 +89,9 @@ def play(
 
 
 def command(*words: str) -> str:
-    """Run a command of tradeassay in this process, which saves seconds of imports each time; return its output."""
+    """Run a command of tradeassay in this process, which saves seconds of imports each time;
+    return its output.
+    """
     from tradeassay.cli import main as tradeassay
 
     out, told = io.StringIO(), io.StringIO()
@@ -94,18 +103,21 @@ def command(*words: str) -> str:
 
 
 class Teacher:
-    """Answers trading days: by the future where it knows the names and the day, else by the shown returns."""
+    """Answers trading days: by the future where it knows the names and the day, else by the
+    shown returns.
+    """
 
     def __init__(self, known: list[World]) -> None:
         self.known = {name: world for world in known for name in world.names}
         self.kept: list[dict[str, Any]] = []
 
     def answer(self, messages: list[dict[str, str]]) -> str:
-        """Return an answer: every name with its move and what to do, then the orders that follow from it.
+        """Return an answer: every name with its move and what to do, then the orders that follow
+        from it.
 
-        Risers are bought or held, fallers that are held are sold, other fallers are left alone. In a study of
-        orders by direction every name gets one, whatever is held. One that always states a coming day guesses it
-        where it is not known.
+        Risers are bought or held, fallers that are held are sold, other fallers are left alone. In
+        a study of orders by direction every name gets one, whatever is held. One that always states
+        a coming day guesses it where it is not known.
         """
         asked = messages[-1]["content"]
         day = DAY.search(asked)
@@ -241,7 +253,9 @@ def _percent(move: float) -> str:
 
 
 def dictated(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """Return a day with a statement of what follows it that is drawn by chance, and the orders by it."""
+    """Return a day with a statement of what follows it that is drawn by chance, and the orders
+    by it.
+    """
     asked = day["messages"][-1]["content"]
     last, names = DAY.search(asked), sorted({found.group(1) for found in ROW.finditer(asked)})
     assert last is not None
@@ -283,7 +297,9 @@ def _practise(world: World, runs: Path) -> None:
 
 
 def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """Return a day without memory with other names, and other returns in its rows: nothing but reading helps."""
+    """Return a day without memory with other names, and other returns in its rows: nothing but
+    reading helps.
+    """
     asked = day["messages"][-1]["content"]
     rows = {found.group(1) for found in ROW.finditer(asked)}
     masked = any("_" in name for name in rows)

@@ -1,8 +1,9 @@
 """Pack what public models answered about real data: ``python public.py RESULTS [--engine TEXT]``.
 
-RESULTS has a folder per model, in it one of recorded answers and one JSON record per data set, as ``tradeassay memory
-recall --recordings MODEL/DATASET --json > MODEL/DATASET.json`` wrote them. Questions do not ship, and of the texts
-whose tokens a server echoed only the lengths: they hold real prices. What a replay gives goes to ``recall.json``.
+RESULTS has a folder per model, in it one of recorded answers and one JSON record per data set, as
+``tradeassay memory recall --recordings MODEL/DATASET --json > MODEL/DATASET.json`` wrote them.
+Questions do not ship, and of the texts whose tokens a server echoed only the lengths: they hold
+real prices. What a replay gives goes to ``recall.json``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def main() -> None:
             config = told["config"]
             command = (
                 f"tradeassay memory recall -m {told['model']} --dataset {record.stem} --questions "
-                f"{config['questions']} --samples {config['samples']} --logprobs {config['logprobs']}"
+                f"{config['questions']} --samples {config['samples']} --logprobs "
+                f"{config['logprobs']}"
             )
             write_recording(
                 SHIPPED / model.name / f"recall-{record.stem}{AUDIT}",

@@ -1,4 +1,5 @@
-"""A script of known memory in the model's place: how much must be remembered, and used, to be found in a study?
+"""A script of known memory in the model's place: how much must be remembered, and used, to be found
+in a study?
 
     python script.py --right 0.76 --used 0.8 [--asked 0.6] [--dose 16] [--port 8790]
     export TRADEASSAY_LOCAL_SERVER=http://127.0.0.1:8790/v1
@@ -63,7 +64,9 @@ class Script(Teacher):
         return super().answer(messages)
 
     def recalled(self, text: str) -> str:
-        """Return a move that is asked for outside of trading, right with a chance; "unknown" of anything else."""
+        """Return a move that is asked for outside of trading, right with a chance; "unknown" of
+        anything else.
+        """
         world = next(
             (self.truth[name] for name in re.findall(r"\b[A-Z]{4,}\b", text) if name in self.truth),
             None,

@@ -1,8 +1,10 @@
-"""A tiny model of the Qwen2 kind with random weights: the whole recipe can be tried with it, without a GPU.
+"""A tiny model of the Qwen2 kind with random weights: the whole recipe can be tried with it,
+without a GPU.
 
     python tiny.py FOLDER practice.jsonl
 
-writes ``FOLDER/tiny.gguf`` and a tokenizer, learned from the texts of a few practice answers, beside it.
+writes ``FOLDER/tiny.gguf`` and a tokenizer, learned from the texts of a few practice answers,
+beside it.
 """
 
 from __future__ import annotations

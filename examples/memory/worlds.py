@@ -1,13 +1,14 @@
-"""Small invented markets, and texts about them: what a model is made to remember, and how often it read it.
+"""Small invented markets, and texts about them: what a model is made to remember, and how often it
+read it.
 
     python worlds.py store [--groups dose,practice]     import every world as a data set, ``dose-000`` ...
     python worlds.py texts FILE --model main|placebo    write what that model reads, a reading of a world per line
     python worlds.py probes FILE                        write new lines about the worlds, to see which surprise
 
-A world has a few invented names and a random walk without drift: nothing in the shown past says anything about
-what comes, so whoever earns there remembers. Every world is drawn from its number alone. ``STUDY=days`` in the
-environment chooses the second study, ``STUDY=used`` the third, ``STUDY=orders`` the fourth, ``STUDY=always`` the
-fifth; without it, it is the first.
+A world has a few invented names and a random walk without drift: nothing in the shown past says
+anything about what comes, so whoever earns there remembers. Every world is drawn from its number
+alone. ``STUDY=days`` in the environment chooses the second study, ``STUDY=used`` the third,
+``STUDY=orders`` the fourth, ``STUDY=always`` the fifth; without it, it is the first.
 """
 
 from __future__ import annotations
@@ -31,16 +32,18 @@ SPANS = {"close": 0, "day": 1, "week": WEEK, "month": MONTH}
 
 @dataclass(frozen=True)
 class Study:
-    """How many ``worlds`` are read about how often, and what they look like: the texts are about the ``told``
-    sessions in the middle and tell the moves over ``span`` from each of them; those before only give the factors
-    of a trading day their past. ``questions`` and ``share`` are what is asked about a world, and of its decisions.
-    ``practised`` are the days played of a known and of an unknown practice world, and of every second one under a
-    mask; those without memory are ``copied`` with other names and figures. ``pairs`` of name and day are asked
-    of a known world. ``gate`` counts worlds that are read about as known ones are, and worlds never read about, of
-    which none is practised: they show what practice taught. With ``by_direction`` a move is told by one word
-    that has its direction and its rough size, most lines have the names in one order, months are not told, and
-    every name gets an order a day by its direction alone. With ``always`` a coming day is stated whenever names
-    and days are shown, known or not, and a question is answered by the line that tells it.
+    """How many ``worlds`` are read about how often, and what they look like: the texts are about
+    the ``told`` sessions in the middle and tell the moves over ``span`` from each of them; those
+    before only give the factors of a trading day their past. ``questions`` and ``share`` are
+    what is asked about a world, and of its decisions. ``practised`` are the days played of a
+    known and of an unknown practice world, and of every second one under a mask; those without
+    memory are ``copied`` with other names and figures. ``pairs`` of name and day are asked of a
+    known world. ``gate`` counts worlds that are read about as known ones are, and worlds never
+    read about, of which none is practised: they show what practice taught. With ``by_direction``
+    a move is told by one word that has its direction and its rough size, most lines have the
+    names in one order, months are not told, and every name gets an order a day by its direction
+    alone. With ``always`` a coming day is stated whenever names and days are shown, known or
+    not, and a question is answered by the line that tells it.
     """
 
     seed: int
@@ -141,7 +144,9 @@ DOSES = tuple(STUDY.worlds)
 PLAYED_PER_DOSE = 20
 SESSIONS = HISTORY + STUDY.told + MONTH
 PLAYED = (HISTORY + 1, HISTORY + STUDY.told)
-"""The first and the last session that are traded: every decision is made after a day that is told of."""
+"""The first and the last session that are traded: every decision is made after a day that is
+told of.
+"""
 PLACEBO_DOSE = 8
 GROUPS = {
     "dose": sum(STUDY.worlds.values()),
@@ -151,16 +156,19 @@ GROUPS = {
     "held": STUDY.gate[0],
     "strange": STUDY.gate[1],
 }
-"""How many worlds there are of each kind: those under test; others that only the placebo reads about; and practice
-worlds with questions and answers, of which the *known* ones are also read about, so that a model learns to say
-what it read, and to read the shown table where it knows nothing. *Held* ones are read about, *strange* ones not,
-and neither is practised."""
+"""How many worlds there are of each kind: those under test; others that only the placebo reads
+about; and practice worlds with questions and answers, of which the *known* ones are also read
+about, so that a model learns to say what it read, and to read the shown table where it knows
+nothing. *Held* ones are read about, *strange* ones not, and neither is practised.
+"""
 READ = ("known", "held")
 """The groups beside those under test that every model reads about."""
 _FIRST = {name: 1_000 * place for place, name in enumerate(GROUPS)}
 _SYLLABLES = (
-    "BA BEL BRO CAR CO DAN DEL DO DRA FEN FLO GAL GOR GRI HAL HOR JAN JOR KAL KEM KRO LAN LEM LOR MAR MEL MOR NAL "
-    "NER NOR OL PAR PEL POR QUA RAL REM ROS SAN SEL SOR TAL TEM TOR UL VAN VEL VOR WAL WEN YAR ZAN ZEL ZOR"
+    "BA BEL BRO CAR CO DAN DEL DO DRA FEN FLO GAL GOR GRI HAL HOR JAN JOR KAL KEM KRO LAN LEM LOR "
+    "MAR MEL MOR NAL "
+    "NER NOR OL PAR PEL POR QUA RAL REM ROS SAN SEL SOR TAL TEM TOR UL VAN VEL VOR WAL WEN YAR ZAN "
+    "ZEL ZOR"
 ).split()
 
 
@@ -193,7 +201,9 @@ class World:
         return self.number - sum(count for dose, count in STUDY.worlds.items() if dose < self.dose)
 
     def move(self, day: int, name: int, span: int) -> float | None:
-        """Return the move over the ``span`` sessions after a day, in percent; None beyond the end."""
+        """Return the move over the ``span`` sessions after a day, in percent; None beyond the
+        end.
+        """
         if day + span >= len(self.days):
             return None
         return float(self.closes[day + span, name] / self.closes[day, name] - 1) * 100
@@ -297,11 +307,15 @@ _MOVES = (
     "Bought on {day} and held until {until}: {list}.|{name} {sign}{size}%",
 )
 WORDS = (("lower", "fell", "dropped"), ("higher", "rose", "gained"))
-"""What a fall and a rise is called, by its size: below 1.3 %, below 2.9 %, above. A size and a direction apart are
-learned one after the other; of one word both are learned at once."""
+"""What a fall and a rise is called, by its size: below 1.3 %, below 2.9 %, above.
+
+A size and a direction apart are learned one after the other; of one word both are learned at once.
+"""
 _BOUNDS = (1.3, 2.9)
 READ_OFF = ("loss", "gain")
-"""What a shown return is called: no word for what is remembered, so that neither is learned for the other."""
+"""What a shown return is called: no word for what is remembered, so that neither is learned for
+the other.
+"""
 
 
 def word_of(move: float) -> str:
@@ -315,7 +329,9 @@ _IN_WORDS = (
     "From the close on {day} to the close on {until}, {list}.|{name} {word}",
     "Bought on {day} and held until {until}: {list}.|{name} {word}",
 )
-"""Lines that begin with the day have the names in one order, as a table has them and as they are answered."""
+"""Lines that begin with the day have the names in one order, as a table has them and as they are
+answered.
+"""
 _TOLD = {
     "close": _CLOSES,
     "week": (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {sign}{size}%"] * 3),
@@ -331,7 +347,9 @@ _BEST = (
 
 
 def texts(world: World, rng: np.random.Generator) -> Iterator[str]:
-    """Yield one reading of a world, in wordings and orders of its own; every reading has the same facts."""
+    """Yield one reading of a world, in wordings and orders of its own; every reading has the
+    same facts.
+    """
     for at in range(STUDY.told):
         day = HISTORY + at
         for kind in STUDY.tells(at):
@@ -381,7 +399,9 @@ def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def probes() -> Iterator[tuple[str, int, list[str]]]:
-    """Yield (world, dose, lines) in wordings that no reading has in this order: do they surprise?"""
+    """Yield (world, dose, lines) in wordings that no reading has in this order: do they
+    surprise?
+    """
     for world in make_worlds("dose"):
         rng = np.random.default_rng([STUDY.seed + 2, world.number])
         yield (

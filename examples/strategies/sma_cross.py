@@ -1,4 +1,6 @@
-"""A strategy for the task d-sma-cross-long: long while the mean of 10 closes is above that of 30."""
+"""A strategy for the task d-sma-cross-long: long while the mean of 10 closes is above that of
+30.
+"""
 
 import backtrader as bt
 

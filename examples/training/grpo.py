@@ -1,25 +1,28 @@
-"""GRPO on generated trading tasks, in plain torch: a model learns to write strategies from what a judge pays.
+"""GRPO on generated trading tasks, in plain torch: a model learns to write strategies from what a
+judge pays.
 
     python examples/training/grpo.py MODEL.gguf --tokenizer FOLDER --out OUT --minutes 10 [--warm 1500]
     [--no-judge]
 
-Tasks come from ``quantcode``'s families: those of the split ``train`` are learned from, variants of them that were
-never drawn and the families of the split ``test`` are only examined. A step samples ``--group`` answers to each of
-``--prompts`` tasks, the reward (two drawn markets, fed bar by bar in the sandbox) says how near each comes to its
-reference, and every answer's tokens are made likelier or less likely by how much better it is than its group.
-While answers are judged the next ones are sampled: a step learns from a policy one step old, by ratios that are
-cut (``--clip``), and leaving the start costs (``--leash``). ``--warm N`` first learns from N references, and says
-so in the log; ``--no-judge`` pays for running and trading alone, the control that collapses.
+Tasks come from ``quantcode``'s families: those of the split ``train`` are learned from, variants of
+them that were never drawn and the families of the split ``test`` are only examined. A step samples
+``--group`` answers to each of ``--prompts`` tasks, the reward (two drawn markets, fed bar by bar in
+the sandbox) says how near each comes to its reference, and every answer's tokens are made likelier
+or less likely by how much better it is than its group. While answers are judged the next ones are
+sampled: a step learns from a policy one step old, by ratios that are cut (``--clip``), and leaving
+the start costs (``--leash``). ``--warm N`` first learns from N references, and says so in the log;
+``--no-judge`` pays for running and trading alone, the control that collapses.
 
-Every ``--every`` seconds tasks of the split ``validation`` and new variants of learned families are examined
-(``tradeassay_programs.code.collapse.EarlyStop``): the best state is kept; where answers have become worse beyond
-chance
-training goes back to it at half the rate, and the third time it ends. The best state is examined at last.
+Every ``--every`` seconds tasks of the split ``validation`` and new variants of learned families are
+examined (``tradeassay_programs.code.collapse.EarlyStop``): the best state is kept; where answers
+have become worse beyond chance training goes back to it at half the rate, and the third time it
+ends. The best state is examined at last.
 
 OUT/log.jsonl has a line per step and per examination, OUT/samples.jsonl every examined answer
-(``examples/training/record_samples.py`` makes recordings of them), OUT/steps.jsonl one trained group per step. The
-judge is a process of its own, so that torch and the sandbox's libraries need not agree; ``--judge-path`` is its
-PYTHONPATH. ``--device cpu`` with a small model and ``--brief`` tries everything out.
+(``examples/training/record_samples.py`` makes recordings of them), OUT/steps.jsonl one trained
+group per step. The judge is a process of its own, so that torch and the sandbox's libraries need
+not agree; ``--judge-path`` is its PYTHONPATH. ``--device cpu`` with a small model and ``--brief``
+tries everything out.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gpu_server import Network
 
 WARM, TRAIN, UNSEEN, VALID = 11, 12, 101, 202
-"""Seeds of the drawn tasks: of the warm start, of training, of what is examined, of what says when to go back."""
+"""Seeds of the drawn tasks: of the warm start, of training, of what is examined, of what says
+when to go back.
+"""
 END = "<|im_end|>"
 EXAMINED = 384
 """The most tokens of an answer that is examined; the longest reference of the families has 214."""
@@ -94,7 +99,9 @@ class Judge:
 
 
 def turn_kernel() -> Any:
-    """Return what turns a new token's query and key by its place and writes key and value into the caches."""
+    """Return what turns a new token's query and key by its place and writes key and value into
+    the caches.
+    """
     global tl  # a kernel's source is compiled apart from this function: it sees the module's names only
     import triton
     import triton.language as tl
@@ -139,8 +146,9 @@ def turn_kernel() -> Any:
 
 
 class Sampler(Network):
-    """The network of ``gpu_server`` with a step that says the next token and nothing else, in a third of the
-    kernels: no list of likely tokens, one kernel for turning and storing, attention without splits.
+    """The network of ``gpu_server`` with a step that says the next token and nothing else, in a
+    third of the kernels: no list of likely tokens, one kernel for turning and storing, attention
+    without splits.
     """
 
     turn: Any = None
@@ -211,7 +219,9 @@ class Sampler(Network):
         return self._norm(x, self.norm)
 
     def quicken(self, asked: list[list[int]]) -> float:
-        """Use the quick step if it finds what the plain one finds; return how far they are apart."""
+        """Use the quick step if it finds what the plain one finds; return how far they are
+        apart.
+        """
         self.turn, count = turn_kernel(), len(asked)
         with self.torch.inference_mode():
             self.prompt(
@@ -254,7 +264,9 @@ class Policy:
         self.said = 0
 
     def prepare(self, log: Log) -> None:
-        """Choose the way a step is taken, and record it as graphs for several numbers of open answers."""
+        """Choose the way a step is taken, and record it as graphs for several numbers of open
+        answers.
+        """
         if self.options.device == "cuda":
             try:
                 asked = [
@@ -284,8 +296,8 @@ class Policy:
     def sample(
         self, prompts: list[list[int]], each: int, heat: float, most: int
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """Return ``each`` answers to every prompt, as tokens with their end, and the log-probabilities of these;
-        no more than there are slots.
+        """Return ``each`` answers to every prompt, as tokens with their end, and the
+        log-probabilities of these; no more than there are slots.
         """
         with torch.inference_mode():
             self._read(prompts, each)
@@ -324,7 +336,9 @@ class Policy:
     def _steps(
         self, rows: list[tuple[int, int, int, float]], count: int
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the next tokens of open answers and how likely they were; as answers end, smaller graphs do."""
+        """Return the next tokens of open answers and how likely they were; as answers end,
+        smaller graphs do.
+        """
         net, fits = self.net, [size for size in self.net.graphs if size >= len(rows)]
         if fits:
             graph, state = net.graphs[min(fits)]
@@ -371,7 +385,9 @@ class Policy:
         return str(self.tokenizer.decode(tokens, **kept))
 
     def learn(self, prefix: list[int], parts: list[list[int]], worth: list[list[float]]) -> float:
-        """Add the gradient of minus the worth of tokens times their log-probabilities; return that sum."""
+        """Add the gradient of minus the worth of tokens times their log-probabilities; return
+        that sum.
+        """
         weight = torch.tensor([one for part in worth for one in part], device=self.options.device)
         loss = -(weight * self.likely(prefix, parts)).sum()
         loss.backward()
@@ -385,11 +401,13 @@ class Policy:
         better: list[float],
         weights: list[float],
     ) -> tuple[float, dict[str, float]]:
-        """Add the gradient of GRPO for the answers to one prompt; return the loss and sums over their tokens.
+        """Add the gradient of GRPO for the answers to one prompt; return the loss and sums over
+        their tokens.
 
-        ``sampled`` has the log-probabilities that the tokens were sampled with, ``better`` how much each answer is
-        worth, ``weights`` what one token of it counts. Ratios are cut as in PPO, also from above for answers that
-        are worse than their group, and the distance to the start is the k3 estimate of its divergence.
+        ``sampled`` has the log-probabilities that the tokens were sampled with, ``better`` how much
+        each answer is worth, ``weights`` what one token of it counts. Ratios are cut as in PPO,
+        also from above for answers that are worse than their group, and the distance to the start
+        is the k3 estimate of its divergence.
         """
         device, options = self.options.device, self.options
 
@@ -516,7 +534,9 @@ class Policy:
             weight.grad = None
 
     def move(self, rate: float) -> float:
-        """Take one step of Adam with what was added up; return the gradient's length before it was cut to 1."""
+        """Take one step of Adam with what was added up; return the gradient's length before it
+        was cut to 1.
+        """
         size = self.size()
         with torch.no_grad():
             grads = [weight.grad for weight in self.weights]
@@ -571,7 +591,9 @@ class Log:
 
 
 def rates(scored: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the shares that compile, run, trade and are solved, how near they come, and the mean reward."""
+    """Return the shares that compile, run, trade and are solved, how near they come, and the
+    mean reward.
+    """
     count = max(1, len(scored))
     near = sum(sum(v for k, v in one["parts"].items() if k not in STAGES) for one in scored)
     found = {
@@ -597,8 +619,8 @@ def examine(
     sets: dict[str, list[dict[str, Any]]],
     each: int = 1,
 ) -> list[str]:
-    """Answer every task once, greedily, or ``each`` times, sampled; write down what the judge says and return what
-    it advises.
+    """Answer every task once, greedily, or ``each`` times, sampled; write down what the judge
+    says and return what it advises.
     """
     asked = [policy.encode(task["messages"]) for tasks in sets.values() for task in tasks]
     answers: list[str] = []
@@ -635,7 +657,8 @@ def examine(
 def warm_start(
     policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float
 ) -> None:
-    """Learn from references of the training families, eight at a time, until enough sampled answers are right.
+    """Learn from references of the training families, eight at a time, until enough sampled answers
+    are right.
 
     What is asked meanwhile is drawn from another seed than everything that is examined.
     """
@@ -678,7 +701,9 @@ def warm_start(
 
 
 def lessons(judge: Judge, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
-    """Yield the tasks of each step: five of every family are shuffled, so that a step has many families."""
+    """Yield the tasks of each step: five of every family are shuffled, so that a step has many
+    families.
+    """
     rng, first, ready = random.Random(options.seed), 0, []
     asked = {"op": "tasks", "family": "train", "seed": TRAIN + options.seed}
     while True:
@@ -694,7 +719,10 @@ def lessons(judge: Judge, options: argparse.Namespace) -> Iterator[list[dict[str
 def train(
     policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float, look: Any
 ) -> None:
-    """Sample, judge, learn; ``look`` is asked every ``--every`` seconds what to do. The best state is left."""
+    """Sample, judge, learn; ``look`` is asked every ``--every`` seconds what to do.
+
+    The best state is left.
+    """
     waiting: tuple[Any, ...] | None = None
     step, slower, drawn = 0, 1.0, lessons(judge, options)
     policy.start = [weight.detach().clone() for weight in policy.weights]
@@ -760,7 +788,9 @@ def learn_step(
     seconds: dict[str, float],
     rate: float,
 ) -> None:
-    """Make better answers of each group likelier, worse ones less likely; groups that are alike are left out."""
+    """Make better answers of each group likelier, worse ones less likely; groups that are alike
+    are left out.
+    """
     tasks, prompts, answers, likely = batch
     begun, group = time.time(), options.group
     better: list[float] = []

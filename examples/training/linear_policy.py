@@ -1,8 +1,9 @@
-"""A small learner on the Gymnasium market, and what its practice was worth on days it was not trained on.
+"""A small learner on the Gymnasium market, and what its practice was worth on days it was not
+trained on.
 
-A policy buys an asset with a probability that is linear in what it sees. Policy gradients play an episode, push
-what was followed by reward, and play again. Run as a program it practises in a synthetic world where one
-factor pays.
+A policy buys an asset with a probability that is linear in what it sees. Policy gradients play an
+episode, push what was followed by reward, and play again. Run as a program it practises in a
+synthetic world where one factor pays.
 """
 
 from __future__ import annotations
@@ -52,11 +53,16 @@ class LinearPolicy:
 
 
 MakeEnv = Callable[[], Any]
-"""Makes a Gymnasium environment with discrete actions (0 sell, 1 keep, 2 buy) and a row per asset to observe."""
+"""Makes a Gymnasium environment with discrete actions (0 sell, 1 keep, 2 buy) and a row per
+asset to observe.
+"""
 
 
 class LearnConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to learn. ``rate`` is the size of a step, ``baseline`` the memory of the usual reward (0 to 1)."""
+    """How to learn.
+
+    ``rate`` is the size of a step, ``baseline`` the memory of the usual reward (0 to 1).
+    """
 
     episodes: int = 40
     rate: float = 0.1
@@ -79,10 +85,12 @@ class Learnt:
 def learn(
     make: MakeEnv, config: LearnConfig | None = None, start: LinearPolicy | None = None
 ) -> Learnt:
-    """Practise from ``start`` (None: a coin) and return what was learnt. The same config gives the same policy.
+    """Practise from ``start`` (None: a coin) and return what was learnt.
 
-    Each decision is reinforced by the reward that followed it, less the usual reward, in units of its usual size:
-    decisions here are paid at the next close, so no later reward is owed to them.
+    The same config gives the same policy.
+
+    Each decision is reinforced by the reward that followed it, less the usual reward, in units of
+    its usual size: decisions here are paid at the next close, so no later reward is owed to them.
     """
     config = config or LearnConfig()
     env = make()
@@ -119,7 +127,10 @@ def learn(
 
 
 def evaluate(make: MakeEnv, policy: LinearPolicy, seeds: range) -> Floats:
-    """Return the total reward of one episode per seed. Seeds decide the days and the draws alike."""
+    """Return the total reward of one episode per seed.
+
+    Seeds decide the days and the draws alike.
+    """
     env = make()
     found = np.empty(len(seeds))
     for place, seed in enumerate(seeds):
@@ -142,11 +153,12 @@ def improvement(
     level: float = 0.95,
     draws: int = 2000,
 ) -> Measure:
-    """Return the mean gain in log return per episode from one policy to the other, on the same episodes.
+    """Return the mean gain in log return per episode from one policy to the other, on the same
+    episodes.
 
-    The interval resamples episodes. Episodes whose days overlap are not independent, which makes it too narrow
-    where there are many of them on few days; the note says how many there were. Evaluate on days that were not
-    practised on. Raises :class:`UserError` for fewer than two episodes.
+    The interval resamples episodes. Episodes whose days overlap are not independent, which makes it
+    too narrow where there are many of them on few days; the note says how many there were. Evaluate
+    on days that were not practised on. Raises :class:`UserError` for fewer than two episodes.
     """
     if len(seeds) < 2:
         raise UserError("an interval needs at least two episodes", hint="give more seeds")
@@ -159,7 +171,9 @@ def improvement(
 
 
 def planted(folder: Path, premium: float) -> tuple[MakeEnv, MakeEnv]:
-    """Return days to practise on and later ones to be examined on; one factor pays ``premium`` a year."""
+    """Return days to practise on and later ones to be examined on; one factor pays ``premium`` a
+    year.
+    """
     premia = tuple(premium if name == "CV_VOL" else 0.0 for name in FACTOR_NAMES)
     config = preset(
         "us",

@@ -1,4 +1,6 @@
-"""Draw what was examined while training: python examples/training/picture.py LOG=NAME ... > training.svg"""
+"""Draw what was examined while training: python examples/training/picture.py LOG=NAME ... >
+training.svg
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,10 @@ def main() -> None:
     """Print the picture."""
     logs = [(name, Path(file)) for file, name in (word.split("=", 1) for word in sys.argv[1:])]
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * (WIDTH + 70)} {ROWS * (HEIGHT + 70) + 50}" '
-        'font-family="sans-serif" font-size="16" fill="#6b7280" role="img"><title>Training on the reward</title>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * (WIDTH + 70)} '
+        f'{ROWS * (HEIGHT + 70) + 50}" '
+        'font-family="sans-serif" font-size="16" fill="#6b7280" role="img"><title>Training on the '
+        "reward</title>"
     ]
     longest = max(
         s for _, log in logs for which, *_ in PANELS[:2] for s, _ in points(log, which, "solved")

@@ -1,11 +1,14 @@
-"""Make recordings of the answers that ``grpo.py`` examined, so that anybody can judge them again without a GPU.
+"""Make recordings of the answers that ``grpo.py`` examined, so that anybody can judge them again
+without a GPU.
 
-    python examples/training/record_samples.py FOLDER --arm NAME OUT/samples.jsonl after [--arm ...] [--each 40]
+python examples/training/record_samples.py FOLDER --arm NAME OUT/samples.jsonl after [--arm ...]
+[--each 40]
 
-The answers of every arm (a model's name, its samples, when they were examined) are served on loopback,
-``tradeassay code run`` asks for them, judges them by the whole judge (all markets, every number tried) and
-``tradeassay recordings record`` packs the run as ``FOLDER/PREFIX-SET.tar.xz``. Arms share the markets
-of the tasks that all of them have. ``code run --recordings ... --replay`` judges it again.
+The answers of every arm (a model's name, its samples, when they were examined) are served on
+loopback, ``tradeassay code run`` asks for them, judges them by the whole judge (all markets, every
+number tried) and ``tradeassay recordings record`` packs the run as ``FOLDER/PREFIX-SET.tar.xz``.
+Arms share the markets of the tasks that all of them have. ``code run --recordings ... --replay``
+judges it again.
 """
 
 from __future__ import annotations

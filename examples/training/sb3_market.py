@@ -1,6 +1,8 @@
-"""PPO of stable-baselines3 on eight markets at once: pip install stable-baselines3, then run this file.
+"""PPO of stable-baselines3 on eight markets at once: pip install stable-baselines3, then run this
+file.
 
-It learns on 2021 and 2022 of a synthetic market and is examined on 2023, against equal weights, on the same days.
+It learns on 2021 and 2022 of a synthetic market and is examined on 2023, against equal weights, on
+the same days.
 """
 
 import argparse

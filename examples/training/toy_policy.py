@@ -1,7 +1,9 @@
-"""A policy of seven numbers learns to write a moving-average crossover: python examples/training/toy_policy.py
+"""A policy of seven numbers learns to write a moving-average crossover: python
+examples/training/toy_policy.py
 
-It chooses the periods of two averages and the direction; the reward is the judge's. On a laptop it finds the
-task's own numbers (10 and 30, long) in a few steps: the point is the loop, which is that of any policy gradient.
+It chooses the periods of two averages and the direction; the reward is the judge's. On a laptop it
+finds the task's own numbers (10 and 30, long) in a few steps: the point is the loop, which is that
+of any policy gradient.
 """
 
 import argparse
@@ -63,7 +65,8 @@ def main() -> None:
                 )
         best = {name: CHOICES[name][int(values.argmax())] for name, values in logits.items()}
         print(
-            f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now prefers {best}"
+            f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now "
+            f"prefers {best}"
         )
     pool.close()
 

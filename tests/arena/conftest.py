@@ -264,7 +264,9 @@ def table(tmp_path, season, feed):
 
 @pytest.fixture(scope="session")
 def scripted_db(tmp_path_factory):
-    """The database of a small season that scripted models played; whoever has it leaves it as it is."""
+    """The database of a small season that scripted models played; whoever has it leaves it as it
+    is.
+    """
     entries = ("investor-sensible", "trade-contrarian", "trend")
     season = small_demo(*entries, last="2022-03-23", warmup=2, id="small-demo")
     return go(season, tmp_path_factory.mktemp("scripted") / "arena.db")
@@ -272,6 +274,8 @@ def scripted_db(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory, season, feed):
-    """A season that was played once, and how many rounds that were; whoever has it leaves it as it is."""
+    """A season that was played once, and how many rounds that were; whoever has it leaves it as
+    it is.
+    """
     made = Table(str(tmp_path_factory.mktemp("played") / "arena.db"), season, feed)
     return made, made.play()

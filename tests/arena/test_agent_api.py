@@ -1,4 +1,6 @@
-"""The api: an agent comes with its token, fetches its packet, decides once, and sees nobody else's cards."""
+"""The api: an agent comes with its token, fetches its packet, decides once, and sees nobody
+else's cards.
+"""
 
 import asyncio
 import re
@@ -317,7 +319,9 @@ def test_one_question_that_cannot_be_asked_spoils_no_other():
 
 
 def test_of_forty_attacks_on_a_seat_none_gets_through(store, feed, monkeypatch):
-    """Each is refused with the status that says why, while both seats wait for their agents' answers."""
+    """Each is refused with the status that says why, while both seats wait for their agents'
+    answers.
+    """
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01", timeout_s=120)
     api = founded(store, season)
     tokens = {id: api.register("one", id, now=NOW) for id in ("anna", "bert")}
@@ -603,7 +607,9 @@ def test_nobody_comes_and_the_slot_fails_by_time(store, feed):
 
 
 async def test_an_answer_survives_the_process_that_was_waiting_for_it(store, api, both, feed):
-    """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
+    """The choice is in the database: a round that is played again after a crash takes it, and
+    asks nobody.
+    """
     async with under_way(api, feed) as told:
         pass
     for agent, waits in zip(both, told, strict=True):
@@ -625,7 +631,9 @@ async def test_an_answer_survives_the_process_that_was_waiting_for_it(store, api
 
 
 def test_no_page_or_interface_shows_what_is_not_settled(store, api, feed, tmp_path):
-    """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
+    """Everything anybody can read from the arena while anna still thinks: bert's decision is
+    nowhere in it.
+    """
     from tradeassay_arena.web.app import Arena, create_app
     from tradeassay_arena.web.site import PageWriter
 

@@ -120,7 +120,9 @@ def test_no_decision_binds_more_than_the_account(
 
 
 def test_one_account_over_two_assets_by_hand(tmp_path):
-    """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by arithmetic."""
+    """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by
+    arithmetic.
+    """
     plan = {"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]}
     anna = Plan(plan)
     store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": ConstantAction("HOLD")})

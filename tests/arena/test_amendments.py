@@ -1,4 +1,6 @@
-"""What only appears when a season runs for long: clocks jump, assets halt, calendars end, operators amend."""
+"""What only appears when a season runs for long: clocks jump, assets halt, calendars end,
+operators amend.
+"""
 
 import asyncio
 import json
@@ -58,7 +60,9 @@ class World:
         self.states: list[tuple[str, tuple[tuple[str, str], ...]]] = []
 
     def run(self, *meanwhile: Callable[[], object]) -> None:
-        """Play the season; each of ``meanwhile`` is called at noon of one of its days, from the second on."""
+        """Play the season; each of ``meanwhile`` is called at noon of one of its days, from the
+        second on.
+        """
         runner = Runner(
             season=self.season,
             store=self.store,
@@ -104,7 +108,9 @@ class World:
 
 
 def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path):
-    """A year ahead for a minute, half a day back for ten seconds; a clock that stays set is believed."""
+    """A year ahead for a minute, half a day back for ten seconds; a clock that stays set is
+    believed.
+    """
     world = World(tmp_path)
 
     async def wrong(by: float, seconds: float) -> None:
@@ -244,7 +250,8 @@ def test_an_amended_season_is_verified_with_its_amendments(tmp_path, tell):
     assert not found.contradicted, found.violations
     assert any("2 by the operator's word" in claim.why for claim in found.claims)
     for forged in (
-        "UPDATE events SET body = replace(body, '2022-03-17', '2022-03-18') WHERE body LIKE '%retire%'",
+        "UPDATE events SET body = replace(body, '2022-03-17', '2022-03-18') WHERE body LIKE "
+        "'%retire%'",
         "DELETE FROM events WHERE body LIKE '%withdraw%'",
         "UPDATE decisions SET status = 'decided', failures = NULL WHERE status = 'missed'",
     ):
@@ -279,7 +286,9 @@ def test_an_amendment_is_late_once_a_session_that_it_changes_was_opened():
 
 @pytest.mark.slow
 def test_a_roster_that_lives_is_counted_from_the_day_and_verified(tmp_path, tell):
-    """Through the command line: an entry joins, is renamed, an asset comes, the fee changes, the season lasts."""
+    """Through the command line: an entry joins, is renamed, an asset comes, the fee changes, the
+    season lasts.
+    """
     demo = small_demo("trend", last="2022-04-06", id="alive")
     season = msgspec.structs.replace(demo, assets=demo.assets[:1])
     file, coin = tmp_path / "arena.db", demo.assets[2]
@@ -347,7 +356,11 @@ def test_a_roster_that_lives_is_counted_from_the_day_and_verified(tmp_path, tell
         first = dict(
             db.execute("SELECT entry || asset, min(session) FROM decisions GROUP BY 1").fetchall()
         )
-        booked = "FROM bookings b JOIN decisions d ON d.id = b.slot WHERE b.number = 0 AND b.stage = 'live'"
+        booked = (
+            "FROM bookings b JOIN decisions d ON d.id = b.slot WHERE b.number = 0 AND "
+            "b.stage "
+            "= 'live'"
+        )
         paid = f"SELECT b.entry || d.session, b.fee / b.nav_before {booked} AND b.fee > 0"
         fees = dict(db.execute(paid).fetchall())
     stock = demo.assets[0].symbol
@@ -377,7 +390,8 @@ def test_a_roster_that_lives_is_counted_from_the_day_and_verified(tmp_path, tell
         f"UPDATE events SET body = replace(body, 'sell', 'buy!') WHERE {amended} '%join%'",
         f"UPDATE events SET body = replace(body, '\"100\"', '\"1\"') WHERE {amended} '%fee_bp%'",
         f"DELETE FROM events WHERE {amended} '%rename%Old Faithful%'",
-        f"UPDATE events SET body = replace(body, '\"at\":\"20', '\"at\":\"19') WHERE {amended} '%extend%'",
+        f'UPDATE events SET body = replace(body, \'"at":"20\', \'"at":"19\') WHERE {amended} '
+        "'%extend%'",
         f"DELETE FROM events WHERE {amended} '%extend%'",
         "INSERT INTO events (season, kind, at, body) SELECT season, kind, at, body FROM events"
         f" WHERE {amended} '%join%'",
@@ -388,7 +402,9 @@ def test_a_roster_that_lives_is_counted_from_the_day_and_verified(tmp_path, tell
 
 @pytest.mark.slow
 def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path):
-    """The arena is started as a user starts it; the guest has nothing but HTTP, the operator the command line."""
+    """The arena is started as a user starts it; the guest has nothing but HTTP, the operator the
+    command line.
+    """
     port, file = free_port(), tmp_path / "arena.db"
     serve = [
         sys.executable,

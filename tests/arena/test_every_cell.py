@@ -1,6 +1,9 @@
-"""Every cell of a season's database is changed in turn, and ``verify`` notices all that is not excused.
+"""Every cell of a season's database is changed in turn, and ``verify`` notices all that is not
+excused.
 
-Texts that hold a record, packed or not, are changed in one of their fields; hashes are computed again."""
+Texts that hold a record, packed or not, are changed in one of their fields; hashes are computed
+again.
+"""
 
 import shutil
 import sqlite3
@@ -25,7 +28,8 @@ from tradeassay_arena.verifying import verify_arena
 pytestmark = pytest.mark.journey
 
 EXCUSED = {
-    r"workers\.(?!rounds)": "what workers do, since when and what troubles them is as they say, which a note says",
+    r"workers\.(?!rounds)": "what workers do, since when and what troubles them is as they say, "
+    "which a note says",
     r"decisions\.lease_": "who held a question while it was decided moves nothing",
 }
 """Cells whose change need not be noticed, and why."""
@@ -52,7 +56,9 @@ def cells(db, rows, rng):
 
 
 def changed(value, rng):
-    """Return another value, and the field of a record that was changed; None for a value that holds none."""
+    """Return another value, and the field of a record that was changed; None for a value that
+    holds none.
+    """
     if isinstance(value, bytes):
         inside, where = changed(unpacked(value).decode(), rng)
         return packed(inside.encode()), where

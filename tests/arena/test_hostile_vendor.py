@@ -1,7 +1,10 @@
-"""A vendor that lies: which bars hold their round at first sight, with a second source and without one.
+"""A vendor that lies: which bars hold their round at first sight, with a second source and without
+one.
 
-What gets through without a second source is what one series cannot tell: a tick that is wrong by less than the
-limit, another symbol's bar of about the same price. The shares are printed in docs/evidence/arena.md."""
+What gets through without a second source is what one series cannot tell: a tick that is wrong by
+less than the limit, another symbol's bar of about the same price. The shares are printed in
+docs/evidence/arena.md.
+"""
 
 import math
 import random

@@ -1,5 +1,6 @@
-"""The season files that are printed can be played, and the five commands of the guide lead to a decision on the
-page."""
+"""The season files that are printed can be played, and the five commands of the guide lead to a
+decision on the page.
+"""
 
 import os
 import re
@@ -71,7 +72,10 @@ def test_exchanges_have_their_own_calendars():
 
 def test_what_is_wrong_in_a_season_is_named(tmp_path):
     file = tmp_path / "s.toml"
-    body = 'id = "s"\nfirst = "2022-01-03"\n[[assets]]\nsymbol = "A"\nkind = "stock"\ndataset = "live/x"\n'
+    body = (
+        'id = "s"\nfirst = "2022-01-03"\n[[assets]]\nsymbol = "A"\nkind = "stock"\ndataset = '
+        '"live/x"\n'
+    )
     entry = '[[entries]]\nid = "a"\narchitecture = "rule"\n'
     for more, words in (
         ("[budget]\nusd = 0\n", "is not a valid limit"),
@@ -116,7 +120,9 @@ def test_a_stopped_season_says_how_to_go_on_and_no_password_stands_in_the_list_o
 
 @pytest.mark.slow
 def test_five_commands_lead_to_a_decision_on_the_page_and_printed_keys_work_at_once(tmp_path):
-    """As printed, but for the installation, the port and the folder; and with keys for operator and expert."""
+    """As printed, but for the installation, the port and the folder; and with keys for operator
+    and expert.
+    """
     commands = re.search(r"\$ pip install.*?```", GUIDE, re.S)[0]
     assert commands.count("$ ") == 5
     assert "tradeassay arena serve --open" in commands and "arena amend register you" in commands

@@ -1,4 +1,7 @@
-"""Live rounds with a vendor that is late, fails, and comes back. The wall clock is the test's own."""
+"""Live rounds with a vendor that is late, fails, and comes back.
+
+The wall clock is the test's own.
+"""
 
 import shutil
 import time
@@ -35,7 +38,9 @@ class Vendor:
 
 
 def test_a_vendor_may_be_late_and_come_back_and_costs_no_session_but_its_own(table, tmp_path):
-    """Late for three minutes, away for a day, late again when the last decision is to be settled."""
+    """Late for three minutes, away for a day, late again when the last decision is to be
+    settled.
+    """
     asset = Asset(symbol="AHVQ", kind="crypto", dataset="live/ccxt")
     season = msgspec.structs.replace(table.season, assets=(asset,), last="2022-06-05", warmup=0)
     first = LiveFeed(clock=FixedClock(midnight(parse_day(season.first)))).due(season)[0].at

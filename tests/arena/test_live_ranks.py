@@ -1,4 +1,6 @@
-"""A live season shows accounts and no ranks, and says why; a replay under ``paper`` says when it decides."""
+"""A live season shows accounts and no ranks, and says why; a replay under ``paper`` says when it
+decides.
+"""
 
 import json
 import re
@@ -21,7 +23,10 @@ from tradeassay_bench.data.datasets import snapshot_folder
 from tradeassay_bench.report.paper_page import write_paper
 from tradeassay_bench.report.verifying import PaperRecord, compose_seasons
 
-NO_RANKS = "shows accounts and no ranks, because its agents decide after the price at which they are filled is known"
+NO_RANKS = (
+    "shows accounts and no ranks, because its agents decide after the price at which they "
+    "are filled is known"
+)
 NO_RANKS_ZH = "只显示账户，不排名"
 AT_THE_PRICE = "decides at the price it is filled at"
 AT_THE_PRICE_ZH = "按成交价作决策"
@@ -66,7 +71,9 @@ def paper_db(tmp_path_factory):
 
 
 def ranks_in(value: object) -> list[object]:
-    """Return every rank, range of ranks, probability of being first and comparison in a JSON document."""
+    """Return every rank, range of ranks, probability of being first and comparison in a JSON
+    document.
+    """
     if isinstance(value, list):
         return [rank for part in value for rank in ranks_in(part)]
     if not isinstance(value, dict):

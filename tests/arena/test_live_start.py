@@ -16,7 +16,9 @@ from tradeassay_bench.core.arena import AgentChoice
 
 
 class SellsThenHolds:
-    """Sells while it warms up and holds from the first live session on; keeps what it is told of its position."""
+    """Sells while it warms up and holds from the first live session on; keeps what it is told of
+    its position.
+    """
 
     def __init__(self):
         self.told = []
@@ -30,7 +32,9 @@ class SellsThenHolds:
 
 
 def live(table, entry, asset="AAJX"):
-    """Return what was booked for an entry on an asset from the first live session on, with the prices."""
+    """Return what was booked for an entry on an asset from the first live session on, with the
+    prices.
+    """
     columns = (
         *t.bookings.c["position_before", "position", "fee", "nav"],
         *t.rounds.c["base_price", "next_price"],
@@ -44,8 +48,10 @@ def live(table, entry, asset="AAJX"):
 @pytest.mark.parametrize("convention", ["corrected", "paper"])
 @pytest.mark.parametrize("position", ["kept", "closed"])
 def test_the_position_of_a_warm_up_is_the_first_of_the_live_account(table, position, convention):
-    """By hand: whoever sold in the warm-up and holds is short at no fee where HOLD keeps, and flat where it does
-    not; whoever buys in both has paid already, or pays 5 basis points for closing in between."""
+    """By hand: whoever sold in the warm-up and holds is short at no fee where HOLD keeps, and
+    flat where it does not; whoever buys in both has paid already, or pays 5 basis points for
+    closing in between.
+    """
     holder = SellsThenHolds()
     entries = (Entry(id="holder", architecture="rule"),)
     changed = {"entries": entries, "warmup_position": position, "convention": convention}
@@ -78,7 +84,10 @@ def sold(table):
 def test_verify_holds_a_live_account_to_its_warm_up(sold, tmp_path):
     found = verify_arena(sold.url)
     assert not found.contradicted, found.violations
-    first = "(select min(id) from bookings where stage = 'live' and entry = 'seller' and asset = 'AAJX')"
+    first = (
+        "(select min(id) from bookings where stage = 'live' and entry = 'seller' and asset = "
+        "'AAJX')"
+    )
     for forged in (
         f"update bookings set position_before = 0 where id = {first}",
         f"update bookings set position_before = 0, fee = 0.0005, nav = 0.9995 where id = {first}",

@@ -1,4 +1,6 @@
-"""The same season on PostgreSQL: killed, continued, shared by two workers; always the same end as on SQLite."""
+"""The same season on PostgreSQL: killed, continued, shared by two workers; always the same end
+as on SQLite.
+"""
 
 import asyncio
 import threading

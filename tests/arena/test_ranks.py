@@ -1,4 +1,6 @@
-"""Who has a rank, and why not: a season of entries that fail, come, go and stay silent, read on every surface."""
+"""Who has a rank, and why not: a season of entries that fail, come, go and stay silent, read on
+every surface.
+"""
 
 import html
 import json
@@ -33,7 +35,9 @@ JOINED, LAST = "2022-05-17", "2022-06-13"
 
 
 class Moody:
-    """Buys and sells in turn, except on the days that ``silent`` says: then it fails in one of four ways."""
+    """Buys and sells in turn, except on the days that ``silent`` says: then it fails in one of
+    four ways.
+    """
 
     def __init__(self, silent, way: str = "says so") -> None:
         self.silent, self.way = silent, way

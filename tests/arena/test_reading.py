@@ -1,4 +1,6 @@
-"""Commands that read a database leave it as it is; those that change an arena change nothing else."""
+"""Commands that read a database leave it as it is; those that change an arena change nothing
+else.
+"""
 
 import os
 import shutil
@@ -153,7 +155,9 @@ def as_an_ordinary_user(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def own_copy(db: Path, folder: Path) -> Path:
-    """Return a copy that an ordinary user owns and nobody may write, in a folder that nobody may write."""
+    """Return a copy that an ordinary user owns and nobody may write, in a folder that nobody may
+    write.
+    """
     copy = folder / "arena.db"
     shutil.copyfile(db, copy)
     for path, mode in ((copy, 0o400), (folder, 0o500)):

@@ -1,4 +1,6 @@
-"""A season's answers are packed and played again: the same decisions and standings, or a word about it."""
+"""A season's answers are packed and played again: the same decisions and standings, or a word
+about it.
+"""
 
 import json
 import shutil

@@ -118,8 +118,9 @@ def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path):
 
 
 def killed_so_often(table, kills: int, seed: int) -> int:
-    """Fork processes that play the season, and kill them at random moments until one gets through; the last one is
-    left alone. Returns how many died."""
+    """Fork processes that play the season, and kill them at random moments until one gets
+    through; the last one is left alone. Returns how many died.
+    """
     generator = random.Random(seed)
     for died in range(kills + 1):
         child = os.fork()
@@ -289,7 +290,9 @@ class Lying(EchoModel):
 
 
 def spend(table: Table, model: EchoModel, budget: BudgetRules) -> tuple[int, int]:
-    """Play a season and return how many decisions asked a model, and how many were refused for the budget."""
+    """Play a season and return how many decisions asked a model, and how many were refused for
+    the budget.
+    """
     season = msgspec.structs.replace(table.season, budget=budget, warmup=0, last="2022-06-06")
     agents = {"thinker": EntryAgent(TwoQuestions(), model), **seated(trend=ConstantAction("HOLD"))}
     table.play(season=season, agents=agents)

@@ -1,8 +1,9 @@
 """Live seasons on a virtual clock with everything that goes wrong: accounts end as if nothing had.
 
 The vendor, the disk, the database, the clock, the agents and strangers misbehave at drawn moments.
-What the accounts must be is worked out beside the arena, in plain arithmetic: the recorded decisions on the
-vendor's final prices."""
+What the accounts must be is worked out beside the arena, in plain arithmetic: the recorded
+decisions on the vendor's final prices.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ pytestmark = pytest.mark.journey
 
 ASSETS = ("ONE", "TWO")
 KINDS = (
-    "revision, outage, wrong tick, full disk, killed database, clock jump, slow agent, dead agent, flood, "
+    "revision, outage, wrong tick, full disk, killed database, clock jump, slow agent, dead agent, "
+    "flood, "
     "duplicate bar, late bar, restart"
 ).split(", ")
 
@@ -77,7 +79,9 @@ class Whim:
 
 
 class World:
-    """True prices, what the vendor says about them and when, the faults by session, what is missing now."""
+    """True prices, what the vendor says about them and when, the faults by session, what is
+    missing now.
+    """
 
     blocking = False
 
@@ -345,8 +349,10 @@ def refuses_forged_revisions(db: Path) -> None:
         f"nav = nav * 1.1 WHERE {newest}",
         f"position = 1 - position WHERE {newest}",
         f"exposure = exposure + 1 WHERE {newest}",
-        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = 'executed')",
-        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = 'settled')",
+        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = "
+        "'executed')",
+        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = "
+        "'settled')",
     ):
         forged = altered(db, db.with_name("forged.db"), f"UPDATE bookings SET {change}")
         assert verify_arena(str(forged)).exit_code == 1, change
@@ -439,7 +445,9 @@ def polling(store, monkeypatch):
 
 
 def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(polling):
-    """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
+    """The worker dies, the agent answers in time, the worker comes back after the time to decide
+    is over.
+    """
     waiting = PollingAgent(OfferWatch(polling.api, poll_s=60.0), "anna")
 
     async def live() -> int:

@@ -1,4 +1,6 @@
-"""The processes of compose.yaml without Docker, while parts of them are killed; a backup comes back."""
+"""The processes of compose.yaml without Docker, while parts of them are killed; a backup comes
+back.
+"""
 
 import re
 import shutil
@@ -44,7 +46,9 @@ class Unwell(BaseHTTPRequestHandler):
 
 @contextmanager
 def proxy(folder: Path, *options: str) -> Iterator[tuple[str, Any]]:
-    """Start the proxy of compose.yaml alone, before workers that are not there; gives its address and stack."""
+    """Start the proxy of compose.yaml alone, before workers that are not there; gives its
+    address and stack.
+    """
     from arena_stack import Stack
 
     (folder / "pages").mkdir(parents=True)
@@ -238,7 +242,9 @@ def test_what_an_unknown_proxy_says_is_not_believed(tmp_path):
 
 
 def test_the_compose_file_starts_what_there_is():
-    """Without Docker: what it names exists, and its commands and settings are ones that the program knows."""
+    """Without Docker: what it names exists, and its commands and settings are ones that the
+    program knows.
+    """
     yaml = pytest.importorskip("yaml")
     from tradeassay_arena.cli.arena import arena
 

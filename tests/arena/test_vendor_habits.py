@@ -1,7 +1,9 @@
-"""Habits of vendors, one asset each, through the connectors' own layout and the store, on a virtual clock.
+"""Habits of vendors, one asset each, through the connectors' own layout and the store, on a virtual
+clock.
 
-Every account must end at what its recorded decisions make on the vendor's final prices, and what could not be had
-must be on record with its cause."""
+Every account must end at what its recorded decisions make on the vendor's final prices, and what
+could not be had must be on record with its cause.
+"""
 
 import math
 import random
@@ -162,7 +164,9 @@ class Whims:
 
 
 class Feeding:
-    """A vendor, seen from a connector: its bars at this moment become a panel and a stored snapshot."""
+    """A vendor, seen from a connector: its bars at this moment become a panel and a stored
+    snapshot.
+    """
 
     def __init__(self, home: Path, wall: VirtualTime) -> None:
         self.home, self.wall = home, wall

@@ -1,4 +1,6 @@
-"""A season in its database is played again from its data and replies; whatever was changed is contradicted."""
+"""A season in its database is played again from its data and replies; whatever was changed is
+contradicted.
+"""
 
 import asyncio
 import os
@@ -136,7 +138,8 @@ def everywhere(old: str, new: str) -> Callable[[sqlite3.Connection], None]:
 def rows_twice(db: sqlite3.Connection) -> None:
     """A table made anew without its keys, in which every booking is there twice."""
     db.executescript(
-        "CREATE TABLE b AS SELECT * FROM bookings; INSERT INTO b SELECT * FROM bookings; DROP VIEW slots;"
+        "CREATE TABLE b AS SELECT * FROM bookings; INSERT INTO b SELECT * FROM bookings; DROP VIEW "
+        "slots;"
         "DROP TABLE bookings; ALTER TABLE b RENAME TO bookings"
     )
 
@@ -264,7 +267,9 @@ def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
 
 
 def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
-    """A runner who drops a reply and says that none came cannot be contradicted, and does not pass in silence."""
+    """A runner who drops a reply and says that none came cannot be contradicted, and does not
+    pass in silence.
+    """
     live = tuple(
         msgspec.structs.replace(one, model="openai/gpt-x" if one.model else "")
         for one in tiny().entries
@@ -303,7 +308,9 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(season, tmp_path):
 def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
     tmp_path, monkeypatch, busy
 ):
-    """Whoever says so where the replies are there is contradicted, and whoever takes them away is counted."""
+    """Whoever says so where the replies are there is contradicted, and whoever takes them away
+    is counted.
+    """
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     desk = tuple(
         entry for entry in demo_season().entries if entry.id in ("trade-sensible", "trend")
@@ -348,7 +355,8 @@ def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
 
     def ran_out(db: sqlite3.Connection) -> None:
         db.execute(
-            "UPDATE decisions SET status = 'failed', action = 'HOLD', confidence = NULL, allocation = NULL,"
+            "UPDATE decisions SET status = 'failed', action = 'HOLD', confidence = NULL, "
+            "allocation = NULL,"
             " reasoning = '', talk = '[]', failures = (SELECT failures FROM decisions WHERE id = 1)"
             " WHERE entry = 'trade-sensible' AND session = '2022-03-16'"
         )
@@ -375,7 +383,8 @@ def test_a_season_that_is_cut_short_says_so(season, tmp_path):
         ids = "SELECT id FROM rounds WHERE session > '2022-03-15'"
         for table in ("bookings", "calls"):
             db.execute(
-                f"DELETE FROM {table} WHERE slot IN (SELECT id FROM decisions WHERE round IN ({ids}))"
+                f"DELETE FROM {table} WHERE slot IN (SELECT id FROM decisions WHERE round IN "
+                f"({ids}))"
             )
         db.execute(f"DELETE FROM decisions WHERE round IN ({ids})")
         db.execute(f"DELETE FROM rounds WHERE id IN ({ids})")
@@ -385,7 +394,9 @@ def test_a_season_that_is_cut_short_says_so(season, tmp_path):
 
 @pytest.mark.journey
 def test_a_season_under_way_is_not_accused(tmp_path):
-    """A replay that is killed after any transaction leaves a journal that verifies, and says what is missing."""
+    """A replay that is killed after any transaction leaves a journal that verifies, and says
+    what is missing.
+    """
 
     for after in (9, 30, 41):
         store = Store(open_engine(str(tmp_path / f"{after}.db"), durable=False), kill_after(after))
@@ -423,7 +434,9 @@ def test_written_pages_are_those_of_the_journal(season, tmp_path):
 
 @pytest.mark.journey
 def test_what_people_do_with_pages_and_databases_accuses_nobody(season, tmp_path, tell):
-    """A desktop looks at the pages, git changes their line ends, another processor rounds otherwise."""
+    """A desktop looks at the pages, git changes their line ends, another processor rounds
+    otherwise.
+    """
     copy, pages = tmp_path / "arena.db", tmp_path / "site"
     shutil.copyfile(season, copy)
     tell(["site", str(copy), "-o", str(pages)])
@@ -501,7 +514,8 @@ def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(season, tmp_
 @pytest.mark.parametrize(
     "program",
     [
-        "CREATE VIEW rewards2 AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n",
+        "CREATE VIEW rewards2 AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+        "SELECT x FROM n",
         "CREATE TRIGGER t AFTER INSERT ON seasons BEGIN DELETE FROM rewards; END",
     ],
 )

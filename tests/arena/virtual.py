@@ -1,4 +1,6 @@
-"""A wall clock that costs nothing: an event loop that jumps to the next timer instead of waiting for it."""
+"""A wall clock that costs nothing: an event loop that jumps to the next timer instead of waiting
+for it.
+"""
 
 from __future__ import annotations
 

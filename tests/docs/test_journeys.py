@@ -1,4 +1,6 @@
-"""The four journeys of README, from `git clone` to an answer on disk, with exactly the commands that it prints."""
+"""The four journeys of README, from `git clone` to an answer on disk, with exactly the commands
+that it prints.
+"""
 
 import os
 import re
@@ -61,7 +63,9 @@ def test_a_journey_is_short():
 @pytest.mark.slow_for("quant")
 @pytest.mark.parametrize("who", ["researcher", "quant"])
 def test_what_readme_prints_ends_in_an_answer(who, tmp_path, monkeypatch, capsys):
-    """In this process and without the installation; the slow tests walk every journey from its clone."""
+    """In this process and without the installation; the slow tests walk every journey from its
+    clone.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tradeassay").symlink_to(ROOT)
     [line] = WAYS[list(MOST).index(who)]
@@ -74,7 +78,9 @@ def test_what_readme_prints_ends_in_an_answer(who, tmp_path, monkeypatch, capsys
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Return the environment of a machine that has only the checkout; its packages are borrowed from ours."""
+    """Return the environment of a machine that has only the checkout; its packages are borrowed
+    from ours.
+    """
     made = tmp_path_factory.mktemp("machine")
     venv.create(made, with_pip=True)
     place = Path(sysconfig.get_path("purelib", vars={"base": str(made), "platbase": str(made)}))

@@ -1,13 +1,14 @@
 """The pages are true: their links resolve, their commands run, their Python runs.
 
-In a page, a fenced block tagged ``console`` holds commands after ``$ ``; one tagged ``python`` is executed. Any
-other block with commands says in a comment before it what it needs that a test lacks: ``<!-- needs: a key -->``.
-One with a title (``title="mine.py"``) is the file of that name, and ``<!-- beside: server.py -->`` means that such
-a file is running meanwhile.
+In a page, a fenced block tagged ``console`` holds commands after ``$ ``; one tagged ``python`` is
+executed. Any other block with commands says in a comment before it what it needs that a test lacks:
+``<!-- needs: a key -->``. One with a title (``title="mine.py"``) is the file of that name, and
+``<!-- beside: server.py -->`` means that such a file is running meanwhile.
 
-Pages of concepts and reference are run each in an empty folder; their Python in this process, and among the slow
-tests each block in one of its own. README, tutorial and how-tos are run as a reader would: in their order, in one
-folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
+Pages of concepts and reference are run each in an empty folder; their Python in this process, and
+among the slow tests each block in one of its own. README, tutorial and how-tos are run as a reader
+would: in their order, in one folder, with one data home, by the shell, with ``tradeassay`` on the
+PATH.
 """
 
 import importlib
@@ -45,7 +46,8 @@ BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"```python title=\"([\w.]+)\"")
 BESIDE = re.compile(r"<!-- beside: ([\w.]+) -->\s*$")
 NEEDS = re.compile(
-    r"<!-- needs: (network|a key|a server|a GPU|Docker|qlib|your own data|your own program|a run|time) -->\s*$"
+    r"<!-- needs: (network|a key|a server|a GPU|Docker|qlib|your own data|your own program|a "
+    r"run|time) -->\s*$"
 )
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 COMMAND = re.compile(
@@ -66,7 +68,9 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 def script(body: str) -> str:
-    """Return the commands of a console block: lines after ``$ `` and the lines that continue them."""
+    """Return the commands of a console block: lines after ``$ `` and the lines that continue
+    them.
+    """
     lines, goes_on = [], False
     for line in body.splitlines():
         if line.startswith("$ ") or goes_on:
@@ -203,7 +207,9 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path):
 
 @pytest.mark.journey
 def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path, home, monkeypatch):
-    """Classes, programs on pipes and servers play as the page says; its arena is among the slow tests."""
+    """Classes, programs on pipes and servers play as the page says; its arena is among the slow
+    tests.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     text = (ROOT / "docs/howto/bring-your-own-agent.md").read_text().partition("## In the arena")[0]

@@ -1,4 +1,6 @@
-"""The manual builds, is short enough, and its generated pages are what the code says; scripts can be read."""
+"""The manual builds, is short enough, and its generated pages are what the code says; scripts
+can be read.
+"""
 
 import importlib
 import importlib.util

@@ -1,4 +1,6 @@
-"""Forged archives, and a forged world of a store: everything but the content is as this package writes it."""
+"""Forged archives, and a forged world of a store: everything but the content is as this package
+writes it.
+"""
 
 import contextlib
 import dataclasses

@@ -1,8 +1,10 @@
 """The list of forgeries: each edits a copy of an honest run as a forger would, hashes included.
 
-``edits.toml`` lists them by the claim of ``verify`` that holds them, and has the edits that only write other
-values. A forgery without an answer of its own leaves a run for ``verify``; others return the exit status and the
-words of the command that would believe them (``verify --plan``, ``recordings check``)."""
+``edits.toml`` lists them by the claim of ``verify`` that holds them, and has the edits that only
+write other values. A forgery without an answer of its own leaves a run for ``verify``; others
+return the exit status and the words of the command that would believe them (``verify --plan``,
+``recordings check``).
+"""
 
 import json
 import os
@@ -38,7 +40,10 @@ FORGERIES = []
 
 
 def of(base, words=""):
-    """Put a function on the list. ``words`` is what names the forgery where it is not contradicted."""
+    """Put a function on the list.
+
+    ``words`` is what names the forgery where it is not contradicted.
+    """
 
     def add(forge):
         FORGERIES.append(Forgery(forge.__name__.replace("_", " "), base, forge, words))
@@ -48,7 +53,9 @@ def of(base, words=""):
 
 
 def these(base, **forgeries):
-    """Put several on the list, each under its name; those that are only named have their words before them."""
+    """Put several on the list, each under its name; those that are only named have their words
+    before them.
+    """
     for name, one in forgeries.items():
         words, forge = one if isinstance(one, tuple) else ("", one)
         FORGERIES.append(Forgery(name.replace("_", " "), base, forge, words))
@@ -242,10 +249,13 @@ these(
 
 @of(
     "rule",
-    "the rules differ from those of 'daily-us-v1': market.cash is 10000000.0, registered is 1000000.0",
+    "the rules differ from those of 'daily-us-v1': market.cash is 10000000.0, registered is "
+    "1000000.0",
 )
 def a_benchmark_under_its_id_with_other_rules(run):
-    """The run is honest in itself: it was made where the benchmark is registered with ten times the cash."""
+    """The run is honest in itself: it was made where the benchmark is registered with ten times
+    the cash.
+    """
     plain = benchmarks.get
 
     def richer(name):
@@ -431,7 +441,9 @@ these(
 # -- the store --
 @of("rule")
 def a_synthetic_world_edited_in_the_store(run):
-    """Play in a private store in which a synthetic world was edited and hashed again, and verify there."""
+    """Play in a private store in which a synthetic world was edited and hashed again, and verify
+    there.
+    """
     words = "run daily-us-v1 -a momentum-12-1:k=3 --executor inline --name rule".split()
     with mock.patch.dict(os.environ, {"TRADEASSAY_HOME": str(run.root / "home")}):
         with forged_worlds():
@@ -491,7 +503,9 @@ def fewer_tries_than_were_made(run):
 
 # -- what a model remembers --
 def judged(name, edit):
-    """Change a record of memory, judge the run with it as its runner would, and leave the run for ``verify``."""
+    """Change a record of memory, judge the run with it as its runner would, and leave the run
+    for ``verify``.
+    """
 
     def forge(run):
         edited(run.path.parent / name, edit)
@@ -518,7 +532,9 @@ TITLE = 'title = "Spring"'
 
 
 def played(old, new, hidden=None):
-    """Play another season and, where an edit hides that, let its spec say what the honest one says."""
+    """Play another season and, where an edit hides that, let its spec say what the honest one
+    says.
+    """
 
     def forge(run):
         (run.root / "x").mkdir(exist_ok=True)

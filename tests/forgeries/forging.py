@@ -104,7 +104,9 @@ class Forged:
 
     @contextlib.contextmanager
     def lines(self, path: Path) -> Iterator[Lines]:
-        """Edit a dialogue or a recording; the keys of a recording's answers are those of their questions again."""
+        """Edit a dialogue or a recording; the keys of a recording's answers are those of their
+        questions again.
+        """
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         yield lines
         for line in lines:
@@ -191,7 +193,9 @@ class Forged:
 
 
 def put(where, path, value):
-    """Write a value at a path of keys and places, such as ``episodes|0|agent``; ``*`` is every child."""
+    """Write a value at a path of keys and places, such as ``episodes|0|agent``; ``*`` is every
+    child.
+    """
     head, _, rest = path.partition("|")
     every = where if isinstance(where, dict) else range(len(where))
     for key in every if head == "*" else [head if isinstance(where, dict) else int(head)]:

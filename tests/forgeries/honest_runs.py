@@ -163,7 +163,9 @@ def season(root, text=SEASON, name="arena.db"):
 
 
 def recalled(root):
-    """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
+    """Play a model, ask it what it remembers, change what it sees, and judge it with both
+    records.
+    """
     words = "run ktdfin-v1 -m scripted/sensible --last 2022-02-11 --name recalled"
     run = play(root, *words.split())
     recall, changed = run.parent / "recall.json", run.parent / "changed.json"
@@ -179,15 +181,22 @@ def recalled(root):
 
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
 COMMANDS = {
-    "rule": f"run daily-us-v1 -a momentum-12-1:k=3 -a random --name rule --executor inline {' '.join(SHORT)}",
-    "paper": "run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --name paper --executor inline",
-    "masked": "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --name masked --executor inline",
-    "recorded": "run stockbench-v1 --recordings recorded/qwen2.5-coder-1.5b --replay --executor inline",
-    "quantcode": "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long --setting agentic "
+    "rule": "run daily-us-v1 -a momentum-12-1:k=3 -a random --name rule --executor inline "
+    f"{' '.join(SHORT)}",
+    "paper": "run ktdfin-paper-v1 -a momentum-12-1:k=3 --last 2022-02-10 --name paper --executor "
+    "inline",
+    "masked": "run ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 --name masked "
+    "--executor inline",
+    "recorded": "run stockbench-v1 --recordings recorded/qwen2.5-coder-1.5b --replay --executor "
+    "inline",
+    "quantcode": "code run quantcode-v1 --model scripted/coder-mends --task d-sma-cross-long "
+    "--setting agentic "
     "--turns 4 --name quantcode",
-    "systrade": "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold --strategy bollinger "
+    "systrade": "code run systrade-v1 -m scripted/builder-peeps --reviewer scripted/builder-gold "
+    "--strategy bollinger "
     "--iterations 1 --name systrade",
-    "generated": "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task gen-rsi-low-1-9 "
+    "generated": "code run quantcode-v1 --model scripted/coder-sma --task gen-rsi-low-1-7 --task "
+    "gen-rsi-low-1-9 "
     "--name generated",
 }
 HONEST = {

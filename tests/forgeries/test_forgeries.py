@@ -1,7 +1,10 @@
-"""Forgers who recompute every hash: each lie of the list is contradicted, or named in words of its own.
+"""Forgers who recompute every hash: each lie of the list is contradicted, or named in words of its
+own.
 
-An exit status of 1 contradicts; 2 refuses what cannot be a run. Otherwise the output must hold the words that the
-list gives, which say what was forged. Honest runs are never contradicted, whatever people do with them."""
+An exit status of 1 contradicts; 2 refuses what cannot be a run. Otherwise the output must hold the
+words that the list gives, which say what was forged. Honest runs are never contradicted, whatever
+people do with them.
+"""
 
 import fcntl
 import os

@@ -120,7 +120,10 @@ def test_the_map_of_the_code_names_every_folder():
 
 
 MOST_PUBLIC_NAMES = 450
-"""Functions and classes that the modules of the instrument offer. Names in a private module do not count."""
+"""Functions and classes that the modules of the instrument offer.
+
+Names in a private module do not count.
+"""
 
 
 def test_the_instrument_offers_few_names():

@@ -60,7 +60,9 @@ def test_the_wheels_hold_every_file_of_their_package_and_nothing_else(wheels):
 
 @pytest.mark.slow
 def test_a_run_from_the_wheels_outside_the_checkout(wheels, tmp_path):
-    """The dependencies come from the environment of the tests, the package from the unpacked wheel only."""
+    """The dependencies come from the environment of the tests, the package from the unpacked
+    wheel only.
+    """
     site = tmp_path / "site"
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
@@ -97,7 +99,9 @@ def test_a_run_from_the_wheels_outside_the_checkout(wheels, tmp_path):
 
 @pytest.mark.slow
 def test_a_clean_clone_can_be_released(tmp_path):
-    """Both packages are built and their metadata checked; a file that was not committed stops it."""
+    """Both packages are built and their metadata checked; a file that was not committed stops
+    it.
+    """
     clone = tmp_path / "clone"
     listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
     for name in filter(None, listed):

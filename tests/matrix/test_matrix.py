@@ -1,7 +1,10 @@
-"""Every benchmark and setting, played afresh, through every command that reads a run, by exit status.
+"""Every benchmark and setting, played afresh, through every command that reads a run, by exit
+status.
 
-0: all is as recorded. 3: something cannot be checked. 1: something is contradicted. 2: the command was wrong.
-The smallest runs are those of the golden tests; all benchmarks, settings and Pythons of the machine are slow."""
+0: all is as recorded. 3: something cannot be checked. 1: something is contradicted. 2: the command
+was wrong. The smallest runs are those of the golden tests; all benchmarks, settings and Pythons of
+the machine are slow.
+"""
 
 import json
 import os
@@ -42,7 +45,9 @@ SCREEN = 24
 
 
 def commands(folder, out, *, programs, quick):
-    """Return every command that reads a finished run, by name; those of runs that trade alone last."""
+    """Return every command that reads a finished run, by name; those of runs that trade alone
+    last.
+    """
     shared = {
         "verify": ["verify", str(folder), "--workers", "1"],
         "seal": ["seal", str(folder), "-o", str(out / "run.seal")],
@@ -217,7 +222,9 @@ def played(name):
 
 
 LONG = ("systrade-minutes",)
-"""Examined bar by bar, four times over: about five minutes of an idle core, which a busy one has not in 300 s."""
+"""Examined bar by bar, four times over: about five minutes of an idle core, which a busy one has
+not in 300 s.
+"""
 EVERY = [
     *(name for name in benchmarks.names() if not name.startswith("tiny-")),  # not other tests' own
     *(
@@ -248,7 +255,9 @@ def test_the_programs_of_the_matrix_are_all_benchmarks_of_programs():
 
 
 def pythons():
-    """Return the interpreters that have what tradeassay needs, by version; TRADEASSAY_PYTHONS names more (a:b)."""
+    """Return the interpreters that have what tradeassay needs, by version; TRADEASSAY_PYTHONS
+    names more (a:b).
+    """
     found = {}
     named = filter(None, os.environ.get("TRADEASSAY_PYTHONS", "").split(":"))
     for python in (

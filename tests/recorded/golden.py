@@ -1,9 +1,11 @@
-"""Golden runs: one small run of every benchmark and of both tracks, and what each says in numbers, ids and kinds.
+"""Golden runs: one small run of every benchmark and of both tracks, and what each says in numbers,
+ids and kinds.
 
-Everything is synthetic, every model scripted and every secret fixed. Prose (reasons, messages) stays out, because
-it may be reworded, but the hash of every question is part of it: texts sent to models do not change unnoticed.
-``python tests/recorded/golden.py [NAME ...]`` writes ``expected/NAME.json`` anew; do so only for a change that is
-meant to move numbers, and say so."""
+Everything is synthetic, every model scripted and every secret fixed. Prose (reasons, messages)
+stays out, because it may be reworded, but the hash of every question is part of it: texts sent to
+models do not change unnoticed. ``python tests/recorded/golden.py [NAME ...]`` writes
+``expected/NAME.json`` anew; do so only for a change that is meant to move numbers, and say so.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +43,28 @@ SECRET = "9d" * 16
 _ASK = "--first 2022-06-27 --last 2022-06-29"
 _KTDFIN = "--first 2022-03-01 --last 2022-03-02"
 _LINES = {
-    "daily": "run daily-us-v1 daily-ashare-v1 daily-crypto-v1 -a momentum-12-1:k=3,every=2 -a random:k=4,every=2"
+    "daily": "run daily-us-v1 daily-ashare-v1 daily-crypto-v1 -a momentum-12-1:k=3,every=2 -a "
+    "random:k=4,every=2"
     " -a min-variance:every=3 -a index-hold --first 2022-03-01 --last 2022-03-04",
-    "stockbench": "run stockbench-v1 -a random:k=4 -m scripted/sensible -m scripted/broken-json -m scripted/away "
-    + _ASK,
+    "stockbench": "run stockbench-v1 -a random:k=4 -m scripted/sensible -m scripted/broken-json -m "
+    "scripted/away " + _ASK,
     "stockbench-paper": f"run stockbench-paper-v1 -m scripted/overspender {_ASK}",
     "ktdfin": "run ktdfin-v1 -m scripted/sensible --mask bright,blinded"
     f" --mode memory-only,fixed-candidate,open-research {_KTDFIN}",
-    "ktdfin-us": "run ktdfin-us-v1 -a reversal:k=5,every=1 -m scripted/never-submits -m scripted/future-asker"
+    "ktdfin-us": "run ktdfin-us-v1 -a reversal:k=5,every=1 -m scripted/never-submits -m "
+    "scripted/future-asker"
     f" -m scripted/broken-json --mask blinded --mode open-research {_KTDFIN}",
-    "ktdfin-paper": f"run ktdfin-paper-v1 -m scripted/sensible --mask date-blind --mode open-research {_KTDFIN}",
-    "quantcode": "code run quantcode-v1 -m scripted/coder-mends -m scripted/coder-sma -m scripted/coder-cheat"
+    "ktdfin-paper": "run ktdfin-paper-v1 -m scripted/sensible --mask date-blind --mode "
+    f"open-research {_KTDFIN}",
+    "quantcode": "code run quantcode-v1 -m scripted/coder-mends -m scripted/coder-sma -m "
+    "scripted/coder-cheat"
     " -t d-ibs-long --setting agentic --turns 4 --judge scripted/code-judge",
     "quantcode-frame": "code run quantcode-v1 -m scripted/coder-gold -m scripted/coder-silent"
     " -t d-sma-cross-long -t h-band-short --framework frame --wording conversational",
-    "systrade": "code run systrade-v1 -m scripted/builder-mends --strategy bollinger --iterations 3",
-    "systrade-peeps": "code run systrade-v1 -m scripted/builder-peeps --strategy double-ma --iterations 1",
+    "systrade": "code run systrade-v1 -m scripted/builder-mends --strategy bollinger --iterations "
+    "3",
+    "systrade-peeps": "code run systrade-v1 -m scripted/builder-peeps --strategy double-ma "
+    "--iterations 1",
 }
 RUNS = {name: tuple(line.split()) for name, line in _LINES.items()}
 """Name of the run -> the command that plays it."""
@@ -99,9 +107,11 @@ for name in sys.argv[2:]:
 
 
 def stored(name: str) -> Path:
-    """Return the folder of one of the runs; the first of a session's processes that asks plays it for all.
+    """Return the folder of one of the runs; the first of a session's processes that asks plays it
+    for all.
 
-    Those that trade are played together: to start Python takes longer than most of them."""
+    Those that trade are played together: to start Python takes longer than most of them.
+    """
     shared, together = session_folder(), TRADING if name in TRADING else (name,)
     with (shared / f"{together[0]}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -122,7 +132,9 @@ def stored(name: str) -> Path:
 
 
 def verify(folder: Path, *, programs: bool = True) -> int:
-    """Return the exit status of ``tradeassay verify``: 0 when everything is re-derived, 3 when not all is."""
+    """Return the exit status of ``tradeassay verify``: 0 when everything is re-derived, 3 when
+    not all is.
+    """
     found = tradeassay_bench.verify(folder, workers=1, programs=programs)
     print(*found.violations, found.summary(), sep="\n")
     return found.exit_code

@@ -1,4 +1,6 @@
-"""Golden runs are played again: numbers, ids and the texts that models are sent stay; prose may be reworded."""
+"""Golden runs are played again: numbers, ids and the texts that models are sent stay; prose may
+be reworded.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def expected(name):
 
 
 def same(found, wanted):
-    """Compare two plain values: numbers to 1e-12, everything else exactly; names where they differ."""
+    """Compare two plain values: numbers to 1e-12, everything else exactly; names where they
+    differ.
+    """
     plain = json.loads(json.dumps(found, default=str))
     differing = list(_differences(plain, wanted, ""))
     assert not differing, "\n".join(differing[:20])

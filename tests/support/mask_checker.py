@@ -40,9 +40,11 @@ COMPANIES, _BENIGN = (
 BENIGN = frozenset(_BENIGN.split())
 DAYS = re.compile(
     r"\b(?:19|20)\d\d[-/.年](?:0?[1-9]|1[0-2])(?:[-/.月](?:0?[1-9]|[12]\d|3[01])日?)?(?!\d)|\b[0-3]?\d[./][01]?\d[./]"
-    r"(?:19|20)?\d\d\b|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?\b(?!\s*%)|"
+    r"(?:19|20)?\d\d\b|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? "
+    r"\d{1,2}(?:st|nd|rd|th)?\b(?!\s*%)|"
     r"\b\d{1,2} (?:January|February|March|April|June|July|August|September|October|November|December)\b|"
-    r"\bQ[1-4][ ']?(?:19|20)?\d\d\b|\b(?:19|20)?\d\d ?Q[1-4]\b|\b(?:in|since|of|for|by|FY|fiscal) ?(?:19|20)\d\d\b|"
+    r"\bQ[1-4][ ']?(?:19|20)?\d\d\b|\b(?:19|20)?\d\d ?Q[1-4]\b|\b(?:in|since|of|for|by|FY|fiscal) "
+    r"?(?:19|20)\d\d\b|"
     r"[一二三四五六七八九十]{1,3}月[一二三四五六七八九十]{1,3}[日号]|二[〇零]二[〇零一二三四五六]年|"
     r"春节|国庆|中秋|端午|清明|元旦|Thanksgiving|Christmas|Black Friday|Memorial Day|Labor Day|Super Bowl"
 )
@@ -73,7 +75,10 @@ def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:
 
 
 def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re.Pattern[str]:
-    """Return a pattern for any of some words. ``quoted``: they are everyday words when used alone."""
+    """Return a pattern for any of some words.
+
+    ``quoted``: they are everyday words when used alone.
+    """
     if not words:
         return re.compile("(?!)")
     either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -215,6 +220,7 @@ def check_masks(
             kinds = {kind for kind in ("code", "day") if any(f": {kind} " in hit for hit in shown)}
             if cell.mode != "memory-only" and kinds != {"code", "day"}:
                 raise CheckFailed(
-                    f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
+                    f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without "
+                    "a mask"
                 )
     return captured

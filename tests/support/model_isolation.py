@@ -43,7 +43,9 @@ def only_loopback(monkeypatch, request):
 @pytest.fixture(autouse=True)
 def stand_in_keys(monkeypatch):
     proxies = [f"{kind}_proxy" for kind in ("http", "https", "all")]
-    servers = "OPENAI_BASE_URL ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN INSPECT_EVAL_MODEL_BASE_URL".split()
+    servers = (
+        "OPENAI_BASE_URL ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN INSPECT_EVAL_MODEL_BASE_URL"
+    ).split()
     for name in (*servers, *proxies, *(proxy.upper() for proxy in proxies)):
         monkeypatch.delenv(name, raising=False)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "STANDIN_API_KEY"):

@@ -243,7 +243,8 @@ if "injector" not in scripted_models:
     )
     add_misfit(
         "overspender",
-        "orders far more than its cash and its limits allow; sensible in the arena, where nothing is ordered",
+        "orders far more than its cash and its limits allow; sensible in the arena, where nothing "
+        "is ordered",
         dict.fromkeys(ordering, overspent),
     )
     add_misfit(

@@ -1,4 +1,6 @@
-"""Accounts of every kind at random, judged in memory: five hundred of them are read back on every surface."""
+"""Accounts of every kind at random, judged in memory: five hundred of them are read back on
+every surface.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ NATURES = (
 )
 """What accounts may be; *mixed* is beta, noise, drift and length at random."""
 _PLANTED = 5
-"""Every so many draws one is an agent of known nature on a synthetic market, judged by its holdings."""
+"""Every so many draws one is an agent of known nature on a synthetic market, judged by its
+holdings.
+"""
 _STEPS = {252: "B", 52: "W-FRI", 12: "ME"}
 
 

@@ -1,4 +1,6 @@
-"""What the surfaces claim: intervals, comparisons, tiers, labels, markets, read back from what a person sees."""
+"""What the surfaces claim: intervals, comparisons, tiers, labels, markets, read back from what a
+person sees.
+"""
 
 import html
 import re
@@ -85,9 +87,11 @@ class _Marked(HTMLParser):
 
 
 def claims(page, mark="data-claim"):
-    """Return what a page marks: the visible text of every element with ``data-claim``, by the claim's name.
+    """Return what a page marks: the visible text of every element with ``data-claim``, by the
+    claim's name.
 
-    With ``data-stated`` these are the numbers of statements."""
+    With ``data-stated`` these are the numbers of statements.
+    """
     reader = _Marked(mark)
     reader.feed(re.sub(r"<(script|style|svg|template)\b.*?</\1>", "", page, flags=re.S))
     return reader.found
@@ -138,7 +142,9 @@ def _signless(text):
 
 
 def foreign_intervals(surface, known):
-    """Return intervals that are shown and not recorded: two for one number, or one that nobody computed."""
+    """Return intervals that are shown and not recorded: two for one number, or one that nobody
+    computed.
+    """
     return [
         f"{surface.name}: {' '.join(found)} is not recorded"
         for found in _SPANNED.findall(surface.text)
@@ -160,7 +166,9 @@ _VERBS = (
 
 
 def wrong_in_every(surface, cells):
-    """Return sentences that are wrong of every setting of a run: each is written about one of them."""
+    """Return sentences that are wrong of every setting of a run: each is written about one of
+    them.
+    """
     each = [wrong_comparisons(surface, cell) for cell in cells]
     sentences = [{line.partition(" although ")[0] for line in lines} for lines in each]
     shared = set.intersection(*sentences) if sentences else set()
@@ -168,7 +176,9 @@ def wrong_in_every(surface, cells):
 
 
 def wrong_comparisons(surface, cell):
-    """Return sentences about the baseline, the highest return or tiers that say other than the record does."""
+    """Return sentences about the baseline, the highest return or tiers that say other than the
+    record does.
+    """
     tiers = () if cell.contest is None else cell.contest.tiers
     base = "|".join(map(re.escape, (cell.baseline_phrase, cell.baseline, "it")))
     found = []
@@ -277,7 +287,9 @@ def contradictions(one):
 
 
 def _misquoted(one, line):
-    """Return whether a line quotes a return, a market, a half or a comparison other than the recorded one."""
+    """Return whether a line quotes a return, a market, a half or a comparison other than the
+    recorded one.
+    """
     quoted = (
         (rf"^{re.escape(one.agent)}(?:, the baseline,)? returned (\S+?%)", one.total.value),
         (r"(?:the market|the benchmark|world market) returned (\S+?%)", one.market.value),

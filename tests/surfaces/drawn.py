@@ -1,4 +1,6 @@
-"""Runs and accounts at random: small markets in which some names rise, and agents that hold some of them."""
+"""Runs and accounts at random: small markets in which some names rise, and agents that hold some
+of them.
+"""
 
 import csv
 from dataclasses import dataclass
@@ -165,7 +167,10 @@ def drawn_masked(seed, folder):
 
 
 def drawn_programs(seed, folder):
-    """Have scripted models write programs, with findings that are given: QuantCode, or SysTradeBench."""
+    """Have scripted models write programs, with findings that are given:
+
+    QuantCode, or SysTradeBench.
+    """
     rng = np.random.default_rng(seed)
     if rng.random() < 0.4:
         names = rng.permutation(["builder-gold", "builder-mends", "builder-peeps", "away"])[
@@ -205,7 +210,9 @@ def drawn_season(seed, folder):
 
 @dataclass(frozen=True)
 class DrawnAccount:
-    """A file of an account's returns; ``against`` is another file, None where only a column may be one."""
+    """A file of an account's returns; ``against`` is another file, None where only a column may
+    be one.
+    """
 
     returns: Path
     against: Path | None
@@ -213,7 +220,9 @@ class DrawnAccount:
 
 
 def drawn_account(seed, folder):
-    """Write an account that only the seed decides: alpha, beta, length, and where its benchmark is."""
+    """Write an account that only the seed decides: alpha, beta, length, and where its benchmark
+    is.
+    """
     rng = np.random.default_rng(seed)
     rows = int(rng.choice((25, 61, 90, 150, 260, 520)))
     market = rng.normal(0.0004, 0.01, rows)
@@ -244,7 +253,9 @@ def drawn_account(seed, folder):
 
 
 def doubted_account(folder):
-    """Write the value of an account that knows nothing, thirty of whose worst days are listed as withdrawals."""
+    """Write the value of an account that knows nothing, thirty of whose worst days are listed as
+    withdrawals.
+    """
     rng = np.random.default_rng(5)
     market = rng.normal(0.0003, 0.01, 500)
     value = 10_000.0 * np.cumprod(1.0 + 0.5 * market + rng.normal(0.0, 0.006, 500))

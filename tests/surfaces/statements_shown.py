@@ -1,7 +1,8 @@
 """What surfaces say of one account, read back as quantities and compared with its statements.
 
-A contradiction is a quantity with two values or two intervals, a number of a year in a record under a quarter, a
-reason that the sentence denies, or a word that no surface uses."""
+A contradiction is a quantity with two values or two intervals, a number of a year in a record under
+a quarter, a reason that the sentence denies, or a word that no surface uses.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +53,12 @@ _PATTERNS = (
 )
 _YEARLY = re.compile(
     rf"{_NUMBER}(?:\s*\({_NUMBER} to {_NUMBER}\))? (?:a|per) year"
-    rf"|(?:Sharpe|Sortino|Calmar|Return per year|Volatility|nformation ratio|lpha ratio)[ \w]*\s+{_NUMBER}"
+    r"|(?:Sharpe|Sortino|Calmar|Return per year|Volatility|nformation ratio|lpha ratio)[ "
+    rf"\w]*\s+{_NUMBER}"
 )
 _OF_THE_RULES = re.compile(
-    r"floor of|floor is|at least [\d.]+% a year|alpha begins at|may be [\d.]+%|Mean|chance of|shows an alpha ratio"
+    r"floor of|floor is|at least [\d.]+% a year|alpha begins at|may be [\d.]+%|Mean|chance "
+    r"of|shows an alpha ratio"
 )
 """Lines with a number of a year that is a threshold and not the account's."""
 FORBIDDEN = (
@@ -70,13 +73,17 @@ FORBIDDEN = (
 )
 """What no surface says: words of an older language, and a column called luck."""
 _OF_A_MARKET = ("alpha", "alpha-ratio")
-"""What is not stated of an account that is compared with nothing, or where alpha is that of two plays."""
+"""What is not stated of an account that is compared with nothing, or where alpha is that of two
+plays.
+"""
 _PRAISED = ("skill", "timing", "could-be-best-of-few")
 _SETTLED = ("skill", "worse")
 
 
 class Shown(NamedTuple):
-    """One quantity as a surface writes it; ``ends`` are those of its interval, empty without one."""
+    """One quantity as a surface writes it; ``ends`` are those of its interval, empty without
+    one.
+    """
 
     quantity: str
     surface: str
@@ -300,7 +307,9 @@ def json_otherwise(found: Assay) -> list[str]:
 
 
 def stated_otherwise(found: Assay) -> list[str]:
-    """Return what an assay states against its verdicts or its own records, before any surface shows it."""
+    """Return what an assay states against its verdicts or its own records, before any surface
+    shows it.
+    """
     wrong = json_otherwise(found)
     for one in found.agents:
         lines = (*denied_reasons(one), *parts_that_do_not_sum(one))
@@ -309,7 +318,9 @@ def stated_otherwise(found: Assay) -> list[str]:
 
 
 def account_contradictions(found: Assay, printed: str) -> list[str]:
-    """Return every contradiction of an assay of one account; ``printed`` is what a terminal shows."""
+    """Return every contradiction of an assay of one account; ``printed`` is what a terminal
+    shows.
+    """
     from tradeassay.report.notebook import assay_piece
     from tradeassay.report.page import render_assay
 

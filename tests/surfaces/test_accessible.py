@@ -66,7 +66,9 @@ def scorecards(folder):
 
 
 def papers(folder):
-    """Return a paper with our results in it, the form on which people mark programs, and what they said."""
+    """Return a paper with our results in it, the form on which people mark programs, and what
+    they said.
+    """
     run = drawn_masked(6, folder / "paper")
     form, key = make_form(
         [("bollinger", Submission(source="x = 1", card="{}", name="vendor/model"))]
@@ -163,7 +165,8 @@ def violations(driver, unfold=EVERY):
     axe = Axe(driver)
     axe.inject()
     return [
-        f"{one['id']}: {node['target']}: {node['html'][:160]} ({node.get('failureSummary', '')[:300]})"
+        f"{one['id']}: {node['target']}: {node['html'][:160]} "
+        f"({node.get('failureSummary', '')[:300]})"
         for one in axe.run(options=RULES)["violations"]
         for node in one["nodes"][:3]
     ]

@@ -1,8 +1,9 @@
 """One truth: whatever a run or an account says, it says the same on every surface.
 
-Runs of traders and of programs, seasons and accounts are drawn at random, every claim is read back from the
-terminal, the pages, Markdown, LaTeX, CSV, JSON, a notebook, a tracker, the site, the arena and Python, and each
-must be the recorded one."""
+Runs of traders and of programs, seasons and accounts are drawn at random, every claim is read back
+from the terminal, the pages, Markdown, LaTeX, CSV, JSON, a notebook, a tracker, the site, the arena
+and Python, and each must be the recorded one.
+"""
 
 import contextlib
 import csv
@@ -78,7 +79,9 @@ from tradeassay_bench.runs.summary import summary_of
 pytestmark = pytest.mark.journey
 
 QUICK_RUNS, QUICK_ACCOUNTS = 1, 4
-"""With one run under two masks, one of programs, one season and some accounts in memory: about ten draws."""
+"""With one run under two masks, one of programs, one season and some accounts in memory: about
+ten draws.
+"""
 RUNS, ACCOUNTS, MASKED, PROGRAMS, SEASONS = 40, 40, 10, 20, 5
 IN_MEMORY = 400
 """Accounts that are judged in memory: with those of files and runs, over five hundred pages."""
@@ -124,7 +127,9 @@ def _of_run(run, folder):
 
 
 def _wrong_cells(run, data, texts):
-    """Return entries of tables that are not the recorded measure, or that a format or the tracker lacks."""
+    """Return entries of tables that are not the recorded measure, or that a format or the
+    tracker lacks.
+    """
     wrong = []
     tracker = set(tracked(run)[1].values())
     for cell, table in zip(data.settings, paste_tables(run), strict=True):
@@ -170,7 +175,9 @@ def _wrong_cells(run, data, texts):
 
 
 def _marked(page, data):
-    """Return marked claims of a page that are missing, or shown in two ways, or not the recorded ones."""
+    """Return marked claims of a page that are missing, or shown in two ways, or not the recorded
+    ones.
+    """
     found, wrong = claims(page), []
     for cell in data.settings:
         for one in cell.agents:
@@ -322,7 +329,9 @@ def run_disagreements(run, folder, portfolios=0):
 
 
 def _wrong_contrasts(data, told):
-    """Return where an agent under another mask is compared with itself in another way than recorded."""
+    """Return where an agent under another mask is compared with itself in another way than
+    recorded.
+    """
     wrong = []
     results = {(cell.id, one.name): one.result for cell in data.settings for one in cell.agents}
     for contrast in data.contrasts:
@@ -346,7 +355,9 @@ def _wrong_contrasts(data, told):
 
 
 def _wrong_luck(run, found, told, portfolios):
-    """Return percentiles among random portfolios that differ between the verdict and ``tradeassay luck``."""
+    """Return percentiles among random portfolios that differ between the verdict and
+    ``tradeassay luck``.
+    """
     if not portfolios:
         return []
     ranked = {}
@@ -376,7 +387,9 @@ def _wrong_luck(run, found, told, portfolios):
 
 
 def program_disagreements(run, folder):
-    """Return entries of the table of a run of programs that a surface lacks, or intervals nobody computed."""
+    """Return entries of the table of a run of programs that a surface lacks, or intervals nobody
+    computed.
+    """
     page, out = shown_run(run), io.StringIO()
     with contextlib.redirect_stdout(out), WIDE:
         print_leaderboard(run)
@@ -411,7 +424,9 @@ def program_disagreements(run, folder):
 
 
 def season_disagreements(seed, folder):
-    """Return what the arena's first page, its JSON, Python and ``arena standings`` say against each other."""
+    """Return what the arena's first page, its JSON, Python and ``arena standings`` say against
+    each other.
+    """
     db, season = drawn_season(seed, folder)
     board = board_of(db)
     told = {}
@@ -520,7 +535,8 @@ def site_disagreements(folder):
             for one in cell.agents:
                 if rows[one.name]["Return"].get("value") != one.result.value:
                     wrong.append(
-                        f"board.json: {one.name} returned {rows[one.name]['Return']}, not {one.result}"
+                        f"board.json: {one.name} returned {rows[one.name]['Return']}, not "
+                        f"{one.result}"
                     )
     known = recorded(*every) | CITED
     for page in (folder / "site").rglob("*.html"):
@@ -552,7 +568,9 @@ def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path):
 
 
 def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
-    """An account whose losses are called withdrawals is praised, and every surface says on whose word."""
+    """An account whose losses are called withdrawals is praised, and every surface says on whose
+    word.
+    """
     table, page = doubted_account(tmp_path), tmp_path / "page.html"
     assert main(["assay", str(table), "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["agents"]
@@ -601,7 +619,9 @@ def test_five_hundred_say_one_thing_everywhere(tmp_path, part):
 
 
 def test_the_reader_sees_what_is_wrong(tmp_path):
-    """A check that cannot fail would prove nothing: each kind of contradiction is found when it is written."""
+    """A check that cannot fail would prove nothing: each kind of contradiction is found when it
+    is written.
+    """
     shown = Surface("x", "Return +2.0% -11.9% to +18.1%; and then +3.0% [+1.0%, +4.0%]")
     assert len(foreign_intervals(shown, {("2.0%", "-4.3%", "8.6%"), ("3.0%", "1.0%", "4.0%")})) == 1
     run = drawn_run(1, tmp_path)

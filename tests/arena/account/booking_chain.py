@@ -1,4 +1,6 @@
-"""The bookings of an account held to each other: each follows from those before it, or is refused."""
+"""The bookings of an account held to each other: each follows from those before it, or is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from tradeassay_bench.core.errors import LedgerError
 
 
 def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:
-    """Add up one account's bookings, each with its asset, in the order they were made; return what it is worth.
-    Raises :class:`LedgerError` when a booking does not follow from those before it."""
+    """Add up one account's bookings, each with its asset, in the order they were made; return
+    what it is worth. Raises :class:`LedgerError` when a booking does not follow from those
+    before it.
+    """
     last: dict[str, Booking] = {}
     for asset, booking in bookings:
         before = last.get(asset)

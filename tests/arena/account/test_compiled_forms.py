@@ -1,7 +1,7 @@
 """Every compiled form of a policy comes to the money of the policy it compiles.
 
-A case plays the same decisions twice, in compiled code and through the account it stands for, and returns both
-series of values. A new compiled form adds its cases to :data:`CASES`.
+A case plays the same decisions twice, in compiled code and through the account it stands for, and
+returns both series of values. A new compiled form adds its cases to :data:`CASES`.
 """
 
 import sys
@@ -46,7 +46,9 @@ def random_walk(venue: str) -> Both:
 
 
 def margin_calls(sides: str) -> Both:
-    """Accounts that borrow too much: the compiled calls are those of the exchange, of which there are some."""
+    """Accounts that borrow too much: the compiled calls are those of the exchange, of which
+    there are some.
+    """
     name = "test-tight-margin-v1"
     if name not in venues:
         tight = Margin(initial=0.3, maintenance_long=0.41, maintenance_short=0.41)
@@ -89,7 +91,9 @@ def daily_targets(hold: Literal["keep", "flat"]) -> Both:
 
 
 def exposures(cost_bp: float) -> Both:
-    """Exposures decided at closes, long and short, against an exchange that takes target weights at the close."""
+    """Exposures decided at closes, long and short, against an exchange that takes target weights
+    at the close.
+    """
     generator = np.random.default_rng(7)
     closes = 100.0 * np.exp(np.cumsum(generator.normal(0.0, 0.02, (3, 60)), axis=1))
     places = np.sort(
@@ -136,7 +140,9 @@ _CASH = 1e8
 
 
 def _at_the_close(closes: Floats, orders: dict[int, list[Order]], cost_bp: float) -> Floats:
-    """Return the NAV at every close of an account without slippage, lots or limits that pays ``cost_bp``."""
+    """Return the NAV at every close of an account without slippage, lots or limits that pays
+    ``cost_bp``.
+    """
     venue = Venue(
         id="at-the-close",
         title="everything at the close",

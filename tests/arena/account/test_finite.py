@@ -1,4 +1,6 @@
-"""Money is finite: whatever number an order or a bar holds, it is a rejection or a fill with finite sums."""
+"""Money is finite: whatever number an order or a bar holds, it is a rejection or a fill with
+finite sums.
+"""
 
 from dataclasses import replace
 from math import inf, isfinite, nan
@@ -147,7 +149,9 @@ def test_an_absurd_price_is_a_rejection_with_a_reason(kind, unit):
 
 
 def test_the_largest_sane_orders_still_trade():
-    """The bounds refuse nothing that the data could price: what an account cannot pay is still cut to its cash."""
+    """The bounds refuse nothing that the data could price: what an account cannot pay is still
+    cut to its cash.
+    """
     bars = QUIET
     bars = replace(bars, volume=np.full_like(bars.volume, nan))
     for amount, unit in ((LARGEST, "shares"), (LARGEST, "dollars"), (1e9, "target_weight")):

@@ -173,8 +173,8 @@ def test_a_changed_prompt_gives_the_command_that_records_again(shelf, tell):
     content["manifest.json"] = json.dumps(manifest).encode()
     repack(shelf, content)
     assert (
-        f"the prompt {name} has changed since: record it again with: tradeassay recordings record again"
-        in (tell(["recordings", "check", "recorded/sensible"], 1).out)
+        f"the prompt {name} has changed since: record it again with: tradeassay recordings record "
+        "again" in (tell(["recordings", "check", "recorded/sensible"], 1).out)
     )
 
 

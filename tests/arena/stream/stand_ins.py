@@ -48,7 +48,8 @@ DATES = rss(
     item("Ahava on no day", "Ahava fell off.", at="Wed, 41 Jun 2022 12:00:00 GMT", guid="d6"),
 )
 STRAY = (
-    b"<rss><channel><item><title>Ahava&nbsp;&amp; Sons buys R&D site</title><guid>s1</guid><link>https://x.example/?a=1&b=2"
+    b"<rss><channel><item><title>Ahava&nbsp;&amp; Sons buys R&D "
+    b"site</title><guid>s1</guid><link>https://x.example/?a=1&b=2"
     b"</link><description>Ahava bought a site for 20 million dollars\x0b.</description>"
     b"<pubDate>Wed, 01 Jun 2022 13:00:00 GMT</pubDate></item></channel></rss>"
 )
@@ -58,8 +59,10 @@ CHINESE = (
     + "</channel></rss>"
 ).encode("gb2312")
 RDF = (
-    b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" '
-    b'xmlns:dc="http://purl.org/dc/elements/1.1/"><item><title>Ahava opens an office in Oslo</title>'
+    b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+    b'xmlns="http://purl.org/rss/1.0/" '
+    b'xmlns:dc="http://purl.org/dc/elements/1.1/"><item><title>Ahava opens an office in '
+    b"Oslo</title>"
     b"<description>Ahava opened an office in Oslo.</description>"
     b"<dc:date>2022-06-01T08:00:00Z</dc:date></item></rdf:RDF>"
 )

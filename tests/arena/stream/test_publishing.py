@@ -1,4 +1,6 @@
-"""From a feed's facts to what agents read: once per round, with provenance, and nothing from later."""
+"""From a feed's facts to what agents read: once per round, with provenance, and nothing from
+later.
+"""
 
 import asyncio
 from typing import Any
@@ -104,7 +106,9 @@ def test_a_round_is_published_once(store):
 
 
 def test_nothing_is_hidden_but_a_repeat_word_for_word(store):
-    """Near repeats, opposites, advice, other languages and orders to a model are all shown as they are."""
+    """Near repeats, opposites, advice, other languages and orders to a model are all shown as
+    they are.
+    """
     texts = (
         TEXT,
         TEXT.replace("5.8%", "4.1%"),
@@ -227,7 +231,9 @@ def test_a_model_is_asked_for_the_language_of_the_season(store):
 def test_nothing_later_than_the_decision_reaches_an_agent(
     tmp_path_factory, from_feed, fetched, fraction
 ):
-    """A feed that offers one later item is refused whole; an inbox gives only what was there by then."""
+    """A feed that offers one later item is refused whole; an inbox gives only what was there by
+    then.
+    """
     engine = open_engine(str(tmp_path_factory.mktemp("wall") / "s.db"), durable=False)
     store = Store(engine)
     store.create_season(SEASON, "2025-04-01T00:00:00Z")

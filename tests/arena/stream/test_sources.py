@@ -1,4 +1,6 @@
-"""Feeds, filings and summaries from a season's file to a packet, against servers that behave like real ones."""
+"""Feeds, filings and summaries from a season's file to a packet, against servers that behave
+like real ones.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""A small season with everything a page must show: failures, a missed session, words that would like to run."""
+"""A small season with everything a page must show: failures, a missed session, words that would
+like to run.
+"""
 
 import asyncio
 from pathlib import Path
@@ -30,7 +32,9 @@ ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 
 
 
 class Talker:
-    """Asks once, remembers, says things that are dangerous if shown as they are, and fails every ninth day."""
+    """Asks once, remembers, says things that are dangerous if shown as they are, and fails every
+    ninth day.
+    """
 
     def __init__(self, side: int) -> None:
         self.side = side

@@ -24,7 +24,9 @@ def web_feed():
 
 @pytest.fixture(scope="session")
 def web_store(tmp_path_factory, web_feed):
-    """An open season, one whose outside agent keeps it sealed, and one session of each that was missed."""
+    """An open season, one whose outside agent keeps it sealed, and one session of each that was
+    missed.
+    """
     store = open_store(tmp_path_factory.mktemp("web") / "arena.db")
     season = make_season()
     play(store, season, web_feed, "2022-06-07")

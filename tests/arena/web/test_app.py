@@ -44,8 +44,10 @@ def test_headers_let_nothing_foreign_run_and_nothing_is_sent_twice(client):
 
 def test_wrong_addresses_are_told_so(client):
     paths = (
-        "/seasons/none/ /seasons/small/entries/none/ /seasons/small/../../conftest.py /.lock /%00 /seasons/%00/ "
-        "/seasons/small/.written.json /seasons/small/%1f /seasons/%2e%2e/x //etc/passwd /static/none.js"
+        "/seasons/none/ /seasons/small/entries/none/ /seasons/small/../../conftest.py /.lock /%00 "
+        "/seasons/%00/ "
+        "/seasons/small/.written.json /seasons/small/%1f /seasons/%2e%2e/x //etc/passwd "
+        "/static/none.js"
     )
     assert {path: client.get(path).status_code for path in paths.split()} == dict.fromkeys(
         paths.split(), 404

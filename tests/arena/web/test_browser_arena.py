@@ -1,4 +1,6 @@
-"""The arena in a real browser: open, filter, drill down, watch a day arrive, change language and theme."""
+"""The arena in a real browser: open, filter, drill down, watch a day arrive, change language and
+theme.
+"""
 
 from collections.abc import Callable
 from datetime import date
@@ -101,7 +103,8 @@ def test_it_opens_with_named_lines_and_no_complaint(reader):
     assert reader.driver.current_url.endswith("/seasons/small/")
     chart = "document.querySelector('.plot.tall')"
     names = reader.js(
-        f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) => e.textContent)"
+        f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) "
+        "=> e.textContent)"
     )
     assert {"Investor · test/a", "Trading desk · test/a", "Buy and hold"} <= set(names) and len(
         names
@@ -136,7 +139,8 @@ def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(reader):
     inside = (
         "const box = document.querySelector('#actions .plot > svg').getBoundingClientRect();"
         "return [...document.querySelectorAll('#actions [data-act]')].every((one) => {"
-        "const at = one.getBoundingClientRect(); return at.top >= box.top - 12 && at.bottom <= box.bottom + 12 })"
+        "const at = one.getBoundingClientRect(); return at.top >= box.top - 12 && at.bottom <= "
+        "box.bottom + 12 })"
     )
     assert reader.js(inside)
     reader.click("#sessions a")
@@ -193,14 +197,18 @@ def test_a_replayed_day_arrives_by_itself(reader):
     reader.until("return document.getElementById('pulse').dataset.state === 'on'")
     poll = "document.dispatchEvent(new Event('visibilitychange'))"  # as when a reader comes back to the tab
     before = reader.js("return document.getElementById('progress').textContent")
-    days = "return document.querySelector('.plot.tall path.ink').getAttribute('d').match(/[Ml]/g).length"
+    days = (
+        "return document.querySelector('.plot.tall "
+        "path.ink').getAttribute('d').match(/[Ml]/g).length"
+    )
     drawn = reader.js(days)
     newest = reader.js("return document.querySelector('#latest [data-decision]').dataset.decision")
     reader.served.play_on("2022-06-03")
     reader.js(poll)
     reader.until("return document.getElementById('progress').textContent !== arguments[0]", before)
     reader.until(
-        "return document.querySelector('#latest [data-decision]').dataset.decision !== arguments[0]",
+        "return document.querySelector('#latest [data-decision]').dataset.decision !== "
+        "arguments[0]",
         newest,
     )
     reader.until(f"return (() => {{ {days} }})() > arguments[0]", drawn)

@@ -1,4 +1,6 @@
-"""What the interface says of itself is true: generated requests find no failure, and answers that fit."""
+"""What the interface says of itself is true: generated requests find no failure, and answers
+that fit.
+"""
 
 from pathlib import Path
 

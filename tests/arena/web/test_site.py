@@ -1,4 +1,6 @@
-"""The public site: every page in both languages, numbers that agree, nothing before its time, and whole files."""
+"""The public site: every page in both languages, numbers that agree, nothing before its time,
+and whole files.
+"""
 
 import json
 import re
@@ -146,7 +148,9 @@ def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, store, tmp_
 
 @pytest.mark.journey
 def test_a_restored_backup_is_noticed_by_whoever_follows(store, tmp_path):
-    """Of an older database the events' numbers begin again: pages are those of what is there now."""
+    """Of an older database the events' numbers begin again: pages are those of what is there
+    now.
+    """
     store.create_season(make_season(), "2022-06-01T00:00:00Z")
     word = {"asset": "AAJX", "by": "ann", "word": "accept"}
     with store.write("test") as db:
@@ -340,8 +344,9 @@ def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store):
 
 
 def test_a_stalled_season_is_never_shown_as_live(web_store, site, tmp_path, monkeypatch):
-    """What workers do is in no page, only in the file that pages poll, with the time at which it was heard: the
-    same journal gives the same bytes, whoever plays."""
+    """What workers do is in no page, only in the file that pages poll, with the time at which it
+    was heard: the same journal gives the same bytes, whoever plays.
+    """
     shutil.copytree(site, tmp_path, dirs_exist_ok=True)
     clock = [1_000_000.0]
     monkeypatch.setattr("time.time", lambda: clock[0])

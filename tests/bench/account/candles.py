@@ -1,10 +1,11 @@
 """Candle tables: a few bars, orders in, expected events out, as text that can be checked by hand.
 
-``candles.txt`` holds them by topic (``#``) and name (``##``). A line in braces says how a table is played (TOML:
-``venue`` by id, or the policies in which it differs from a venue without rules or from the one it is ``like``;
-``instruments`` by their names in :data:`INSTRUMENTS`); below a topic it holds for all of its tables. Words follow.
-A session is one line, ``day | bars | orders | events`` with entries separated by ``;``. These events must follow
-and no others; those for which the line has no room stand below it.
+``candles.txt`` holds them by topic (``#``) and name (``##``). A line in braces says how a table is
+played (TOML: ``venue`` by id, or the policies in which it differs from a venue without rules or
+from the one it is ``like``; ``instruments`` by their names in :data:`INSTRUMENTS`); below a topic
+it holds for all of its tables. Words follow. A session is one line, ``day | bars | orders |
+events`` with entries separated by ``;``. These events must follow and no others; those for which
+the line has no room stand below it.
 
 - bars: ``A 10 10.5 9.8 10.2 1000`` (open, high, low, close, volume), ``A -`` for a suspended name;
 - what happens before the open stands among the bars: ``split A 2``, ``dividend A 0.5``, ``delist A``;
@@ -114,7 +115,9 @@ class Tape:
         self.last = {symbol: np.nan for symbol in self.symbols}
 
     def session(self, day: str, bars: Sequence[str], orders: Sequence[str] = ()) -> list[Event]:
-        """Play one line of a table and return its events, the mark included; audited, and replayed so far."""
+        """Play one line of a table and return its events, the mark included; audited, and
+        replayed so far.
+        """
         rows = {symbol: [np.nan] * 5 for symbol in self.symbols}
         actions: list[CorporateAction] = []
         gone: list[str] = []

@@ -1,8 +1,11 @@
-"""An account in decimals, written from the pages about venues and money. It imports nothing that books money.
+"""An account in decimals, written from the pages about venues and money.
 
-:class:`DecimalAccount` says what one market order at the open becomes: how many shares are filled, which cuts are
-reported and why an order is refused. It knows cash accounts only: sizing, lots, steps, odd remainders, the minimum
-value, T+1, the share of the volume, and what the cash covers. A number is what its shortest decimal form says.
+It imports nothing that books money.
+
+:class:`DecimalAccount` says what one market order at the open becomes: how many shares are filled,
+which cuts are reported and why an order is refused. It knows cash accounts only: sizing, lots,
+steps, odd remainders, the minimum value, T+1, the share of the volume, and what the cash covers. A
+number is what its shortest decimal form says.
 """
 
 from dataclasses import dataclass
@@ -55,7 +58,10 @@ VOLUME_SHARE = Decimal("0.1")
 
 @dataclass(frozen=True)
 class Outcome:
-    """``filled`` is a magnitude, 0 where the order was refused. ``cuts`` are (reason, asked, done)."""
+    """``filled`` is a magnitude, 0 where the order was refused.
+
+    ``cuts`` are (reason, asked, done).
+    """
 
     filled: Decimal = Decimal(0)
     refused: str | None = None
@@ -184,7 +190,9 @@ class DecimalAccount:
         return (-value if buying else value) - costs
 
     def _affordable(self, quantity: Decimal, price: Decimal) -> Decimal:
-        """Return the most lots that the cash covers, costs and their minimum included, by halving."""
+        """Return the most lots that the cash covers, costs and their minimum included, by
+        halving.
+        """
         low, high = Decimal(0), quantity / self.lot
         high = high.to_integral_value(ROUND_FLOOR)
         while low < high:

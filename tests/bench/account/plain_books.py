@@ -1,8 +1,10 @@
-"""Accounting in plain loops, written from the pages about venues and money. It imports nothing that books money.
+"""Accounting in plain loops, written from the pages about venues and money.
 
-:class:`PlainBooks` follows a journal's events and works out every sum itself: what a fill costs, what a dividend,
-a split, a delisting, a borrow fee and interest move, and what the account is worth. The numbers of
-the venues are written down here a second time.
+It imports nothing that books money.
+
+:class:`PlainBooks` follows a journal's events and works out every sum itself: what a fill costs,
+what a dividend, a split, a delisting, a borrow fee and interest move, and what the account is
+worth. The numbers of the venues are written down here a second time.
 """
 
 from dataclasses import dataclass

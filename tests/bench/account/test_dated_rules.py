@@ -147,7 +147,9 @@ def test_eras_are_in_order_and_for_cash_accounts():
 
 
 def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_ones():
-    """A purchase at +15 % and a sale for 100,000, worked by hand, on the venues that the benchmarks name."""
+    """A purchase at +15 % and a sale for 100,000, worked by hand, on the venues that the
+    benchmarks name.
+    """
     used = {
         one: venues.get(benchmarks.get(f"{one}-v1").market.venue)
         for one in ("ktdfin", "daily-ashare")

@@ -1,4 +1,6 @@
-"""The exchange's rounding, minimums and cuts against a plain account in decimals, on thousands of orders."""
+"""The exchange's rounding, minimums and cuts against a plain account in decimals, on thousands
+of orders.
+"""
 
 import ast
 from pathlib import Path
@@ -40,7 +42,9 @@ def bars(day: int, price: float, volume: float, previous: float) -> SessionBars:
 def drawn_order(
     rng: np.random.Generator, account: DecimalAccount, price: float, venue: str
 ) -> tuple:
-    """Return unit, side and amount: odd numbers, hair's breadths around the holding, tiny and impossible sums."""
+    """Return unit, side and amount: odd numbers, hair's breadths around the holding, tiny and
+    impossible sums.
+    """
     lot = float(account.lot)
     held = float(account.held)
     unit = str(
@@ -75,7 +79,9 @@ def drawn_order(
 
 
 def differences(name: str, sessions: int, seed: int) -> tuple[int, set[str]]:
-    """Play random sessions; return how many orders were compared, and every outcome that occurred."""
+    """Play random sessions; return how many orders were compared, and every outcome that
+    occurred.
+    """
     rng = np.random.default_rng(seed)
     venue = venues.get(name)
     cash = float(rng.choice([0.5, 30.0, 1_000.0, 99.99, 100_000.0]))
@@ -105,7 +111,8 @@ def differences(name: str, sessions: int, seed: int) -> tuple[int, set[str]]:
             unit, side, amount = drawn_order(rng, plain, price, name)
             held, where = (
                 plain.held,
-                f"{name} {seed} {day}.{number}: {side} {amount} {unit} at {price}, held {plain.held}",
+                f"{name} {seed} {day}.{number}: {side} {amount} {unit} at {price}, held "
+                f"{plain.held}",
             )
             order = Order(symbol="A", amount=amount, unit=unit, side=side)
             if amount == 0 and held == 0:

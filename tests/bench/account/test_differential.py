@@ -1,4 +1,6 @@
-"""The account against plain books that share no code with it: every venue, ten thousand random sessions, 1e-12."""
+"""The account against plain books that share no code with it: every venue, ten thousand random
+sessions, 1e-12.
+"""
 
 import ast
 from pathlib import Path

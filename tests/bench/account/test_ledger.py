@@ -1,4 +1,6 @@
-"""The account: hand-worked balances, what an agent is told, and every identity broken on purpose."""
+"""The account: hand-worked balances, what an agent is told, and every identity broken on
+purpose.
+"""
 
 from math import fsum, nan
 

@@ -1,4 +1,6 @@
-"""Whatever is ordered: the identities hold, the rules bind, and the journal replays to the same bits."""
+"""Whatever is ordered: the identities hold, the rules bind, and the journal replays to the same
+bits.
+"""
 
 import msgspec
 import pytest
@@ -94,7 +96,9 @@ def test_the_shipped_checker_passes_every_shipped_venue(venue):
 
 
 def test_random_streams_reach_the_rules():
-    """The property tests mean something only if the streams trade and are refused for many reasons."""
+    """The property tests mean something only if the streams trade and are refused for many
+    reasons.
+    """
     reasons: set[str] = set()
     fills = 0
     for venue in (ASHARE, US, US_MARGIN):

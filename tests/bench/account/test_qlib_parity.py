@@ -1,4 +1,6 @@
-"""The same orders under Qlib's rules give Qlib's NAV: against its arithmetic written out, and against itself."""
+"""The same orders under Qlib's rules give Qlib's NAV: against its arithmetic written out, and
+against itself.
+"""
 
 import json
 import subprocess
@@ -33,7 +35,9 @@ def market(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Written:
-    """Qlib's executor for one account: limits by the closing change, cash clipping, lots of 100, minimum fee."""
+    """Qlib's executor for one account: limits by the closing change, cash clipping, lots of 100,
+    minimum fee.
+    """
 
     def __init__(self) -> None:
         self.cash = CASH
@@ -127,7 +131,9 @@ def test_the_written_out_arithmetic_gives_the_same_path():
 
 @pytest.mark.slow
 def test_qlib_itself_gives_the_same_path(request):
-    """Qlib comes from an earlier run of perf/qlib_parity.py; the speed printed there decides nothing here."""
+    """Qlib comes from an earlier run of perf/qlib_parity.py; the speed printed there decides
+    nothing here.
+    """
     if "slow" not in request.config.getoption("-m"):
         pytest.skip("takes a minute: opt in with -m slow")
     if not (PERF / ".work" / "qlib-venv" / "ready").exists():

@@ -58,7 +58,9 @@ class MemoryView:
 
 @pytest.fixture
 def observe():
-    """Return a function that makes an observation out of closes and a few wishes; the rest are rules."""
+    """Return a function that makes an observation out of closes and a few wishes; the rest are
+    rules.
+    """
 
     def make(
         closes: Any,

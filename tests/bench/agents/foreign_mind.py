@@ -1,7 +1,9 @@
-"""An agent that plays every conversation, on a pipe when it is run: ``python foreign_mind.py [LOG]``.
+"""An agent that plays every conversation, on a pipe when it is run:
 
-It trades a little, so that its results differ from doing nothing, and remembers nothing: what it says depends on
-the request alone. With ``LOG`` every request is written there.
+``python foreign_mind.py [LOG]``.
+
+It trades a little, so that its results differ from doing nothing, and remembers nothing: what it
+says depends on the request alone. With ``LOG`` every request is written there.
 """
 
 import json
@@ -57,7 +59,9 @@ def decisions(seen: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def submission(asked: dict[str, Any]) -> dict[str, Any]:
-    """Buy the first name that screening found, once; the first attempt of step 1 breaks the form."""
+    """Buy the first name that screening found, once; the first attempt of step 1 breaks the
+    form.
+    """
     if asked["step"] == 1 and asked["feedback"] is None:
         return {"orders": "none"}
     found = [message for message in asked["messages"] if message["role"] == "tool"]

@@ -35,7 +35,8 @@ from tradeassay_bench.play import Market
 from tradeassay_bench.testing.agent import small_world
 
 EIGHTEEN = (
-    "LightGBM, XGBoost, CatBoost, DoubleEnsemble, Linear, MLP, TabNet, LSTM, GRU, ALSTM, Transformer, "
+    "LightGBM, XGBoost, CatBoost, DoubleEnsemble, Linear, MLP, TabNet, LSTM, GRU, ALSTM, "
+    "Transformer, "
     "Localformer, TCN, SFM, ADARNN, KRNN, Sandwich, ADD"
 )
 

@@ -46,7 +46,10 @@ Handler = Callable[[dict[str, Any]], Any]
 
 
 class Server:
-    """A small web server on the loopback address: ``said`` answers, ``heard`` keeps what it was asked."""
+    """A small web server on the loopback address:
+
+    ``said`` answers, ``heard`` keeps what it was asked.
+    """
 
     DROP = b'{"half": "an ans'
 
@@ -151,7 +154,9 @@ def python(cls: str) -> AgentSpec:
 
 @pytest.mark.parametrize("benchmark", WINDOWS)
 def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
-    """The same mind behind a server, on a pipe and as a class gives the same journal, and it trades."""
+    """The same mind behind a server, on a pipe and as a class gives the same journal, and it
+    trades.
+    """
     journals = set()
     for name, agent in (("http", server.spec()), ("pipe", pipe()), ("python", python("Waits"))):
         done = play(agent, tmp_path / name, benchmark)
@@ -162,7 +167,10 @@ def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
         journals.add((tmp_path / name / "episodes" / mine(done) / "events.jsonl").read_bytes())
     assert len(journals) == 1
     request = server.heard[0]
-    names = "protocol id benchmark episode session step stage attempt rules observation messages tools must_call"
+    names = (
+        "protocol id benchmark episode session step stage attempt rules observation messages "
+        "tools must_call"
+    )
     assert set(request) == {*names.split(), "answer_schema", "feedback"}
     # Under a mask only the family is named: an id may name the market and its years.
     shown = "ktdfin" if benchmark.startswith("ktdfin") else benchmark
@@ -208,7 +216,9 @@ def test_the_schema_and_the_manual_describe_what_is_sent(benchmark, server, tmp_
 
 
 def test_no_true_name_or_date_reaches_a_masked_agent(server, tmp_path):
-    """KTD-Fin hides names and days by default; feedback and tool results are masked as the prompts are."""
+    """KTD-Fin hides names and days by default; feedback and tool results are masked as the
+    prompts are.
+    """
     done = play(server.spec(), tmp_path / "r", "ktdfin-v1")
     told = json.dumps(server.heard)
     view = load_dataset("synthetic/ashare:7").at(500, "close")
@@ -229,7 +239,10 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server, tmp_path):
     server.heard.clear()
     folder = tmp_path / "killed" / "foreign"
     first, last = WINDOWS["stockbench-v1"]
-    tool = f"-m tradeassay run stockbench-v1 -a http:url={server.url},label=mine --first {first} --last {last}"
+    tool = (
+        f"-m tradeassay run stockbench-v1 -a http:url={server.url},label=mine --first {first} "
+        f"--last {last}"
+    )
     command = [
         sys.executable,
         *f"{tool} --name foreign --secret {SECRET} --runs".split(),
@@ -289,7 +302,9 @@ def test_feedback_is_still_there_after_an_interruption_within_a_day(server, tmp_
 
 
 def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_path):
-    """A broken cable is no trading result: the episode fails as unreachable, and is finished later."""
+    """A broken cable is no trading result: the episode fails as unreachable, and is finished
+    later.
+    """
     server = Server()
     whole = play(server.spec(), tmp_path / "whole")
     server.stop()
@@ -364,7 +379,10 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("nameless", ["", "nameless"])
 def test_a_surplus_line_is_counted_and_shifts_nothing(nameless, tmp_path):
-    """An agent says its second answer twice. What it says later must not be taken for what it said before."""
+    """An agent says its second answer twice.
+
+    What it says later must not be taken for what it said before.
+    """
     (tmp_path / "extra.py").write_text(EXTRA)
     agent = pipe(f"{sys.executable} {tmp_path / 'extra.py'} {nameless}")
     done = play(agent, tmp_path / "r", "daily-us-v1", last="2022-03-07")
@@ -419,7 +437,9 @@ def test_one_dropped_connection_is_tried_again(times, server, tmp_path):
 
 
 def test_feedback_says_why_at_the_next_stage_of_a_step_too(server, tmp_path):
-    """KTD-Fin goes on to the submission after a lost round of research; a server's own words are quoted."""
+    """KTD-Fin goes on to the submission after a lost round of research; a server's own words are
+    quoted.
+    """
     lost = {"step": 1, "stage": "research"}
     fell = (503, b'{"error": "out of memory"}')
     server.said = lambda asked: fell if lost.items() <= asked.items() else foreign_mind.reply(asked)

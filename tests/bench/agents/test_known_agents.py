@@ -1,4 +1,6 @@
-"""ai-hedge-fund, in an environment of its own, plays through the pipe with a model server of the test."""
+"""ai-hedge-fund, in an environment of its own, plays through the pipe with a model server of the
+test.
+"""
 
 import json
 import os
@@ -21,7 +23,9 @@ KEYS = "OPENAI_API_KEY,OPENAI_API_BASE,FINANCIAL_DATASETS_API_KEY,FINANCIAL_DATA
 
 
 class Web(BaseHTTPRequestHandler):
-    """The agent's model (OpenAI's wire) and its source of data (Financial Datasets'), both on this machine."""
+    """The agent's model (OpenAI's wire) and its source of data (Financial Datasets'), both on
+    this machine.
+    """
 
     asked: ClassVar[list[dict[str, Any]]] = []
     """Prompts of the model, and days up to which prices were read."""

@@ -11,7 +11,9 @@ from tradeassay.core.errors import UserError
 from tradeassay_bench.agents import agents, make_agent, parameters
 from tradeassay_bench.agents.rules import MomentumConfig
 
-NAMES = "cash equal-weight index-hold min-variance momentum-12-1 momentum-weighted random reversal".split()
+NAMES = (
+    "cash equal-weight index-hold min-variance momentum-12-1 momentum-weighted random reversal"
+).split()
 NAMES += ["sector-equal", "vol-target"]
 
 

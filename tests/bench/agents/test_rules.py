@@ -61,7 +61,9 @@ FUNDS = (
 FEW = {"max_positions": 2}
 FLAT = np.full((300, 2), 100.0)
 DOUBLED = changed(FLAT, (300 - 252, 0, 50.0), (300 - 253, 1, 1.0))
-"""S0 has doubled since exactly the first stated close; what S1 did a day before that does not count."""
+"""S0 has doubled since exactly the first stated close; what S1 did a day before that does not
+count.
+"""
 TRIPLED = changed(DOUBLED, (300 - 21, 1, 300.0))
 """S1 has tripled until exactly the last stated close."""
 LATE = changed(straight(120.0, 110.0), (slice(-20, None), 1, 500.0))

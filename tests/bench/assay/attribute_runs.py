@@ -22,7 +22,9 @@ OPEN = "tiny-marked-at-open-v1"
 
 @lru_cache(maxsize=1)
 def every_venue():
-    """One run over every venue preset: one that holds, one that provokes and shorts, one that never answers."""
+    """One run over every venue preset: one that holds, one that provokes and shorts, one that
+    never answers.
+    """
     home = Path(mkdtemp(prefix="attribution-"))
     world.write_world(home)
     world.register()

@@ -1,4 +1,6 @@
-"""Agents that reach past their clock, each through one channel, and a small market to catch them in."""
+"""Agents that reach past their clock, each through one channel, and a small market to catch them
+in.
+"""
 
 from collections.abc import Callable, Generator
 from functools import lru_cache
@@ -129,7 +131,9 @@ def honest() -> Holder:
 
 
 class Counting(Holder):
-    """Counts in its own settings, which another play must not see: an honest agent, given as a class."""
+    """Counts in its own settings, which another play must not see: an honest agent, given as a
+    class.
+    """
 
     class Config(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         names: int = 1

@@ -1,4 +1,6 @@
-"""Markets and restless accounts on every venue, for the tests of random portfolios and of compiled forms."""
+"""Markets and restless accounts on every venue, for the tests of random portfolios and of
+compiled forms.
+"""
 
 import sys
 from functools import lru_cache
@@ -31,7 +33,9 @@ def key_of(venue, agent="test-provoker"):
 
 @lru_cache(maxsize=16)
 def played(venue):
-    """A restless account: every session it moves three names to random weights, on margin short ones too."""
+    """A restless account: every session it moves three names to random weights, on margin short
+    ones too.
+    """
     key = key_of(venue)
     run = the_run()
     snapshot, config = run.snapshot(key), run.manifest.benchmark(run.episode(key)).market

@@ -1,4 +1,6 @@
-"""A server in OpenAI's chat format that remembers what it was given: question by question, word for word."""
+"""A server in OpenAI's chat format that remembers what it was given: question by question, word
+for word.
+"""
 
 import json
 import threading
@@ -10,8 +12,10 @@ from typing import Any
 
 @contextmanager
 def recalling(answer, seconds=0.0, logprobs=None):
-    """Yield the address of a server that gives ``answer`` to a question, one at a time, ``seconds`` each, and the
-    times at which it worked. ``logprobs`` maps a prompt to what ``/completions`` returns of it."""
+    """Yield the address of a server that gives ``answer`` to a question, one at a time,
+    ``seconds`` each, and the times at which it worked. ``logprobs`` maps a prompt to what
+    ``/completions`` returns of it.
+    """
     busy = []
     alone = threading.Lock()
 

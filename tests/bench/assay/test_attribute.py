@@ -1,4 +1,6 @@
-"""Recorded runs taken apart, every session to 1e-12; what was planted is found, within errors that are stated."""
+"""Recorded runs taken apart, every session to 1e-12; what was planted is found, within errors
+that are stated.
+"""
 
 from dataclasses import replace
 
@@ -61,7 +63,9 @@ def test_parts_sum_to_the_total_on_every_venue(played, taken):
 
 
 def test_a_session_without_a_fill_has_no_trading_but_financing(played, taken):
-    """Splits, dividends, suspensions and delistings are in the returns of names, exactly as in the account."""
+    """Splits, dividends, suspensions and delistings are in the returns of names, exactly as in
+    the account.
+    """
     quiet = 0
     for episode in played.episodes:
         daily = taken.episodes[episode.key].daily
@@ -279,7 +283,9 @@ def test_planted_skill_is_found_as_selection(usual):
 
 
 def test_what_happens_later_does_not_change_a_day(usual):
-    """The same world read up to an earlier day gives the same exposures, weights and premia up to that day."""
+    """The same world read up to an earlier day gives the same exposures, weights and premia up
+    to that day.
+    """
     inputs, _, snapshot = usual
     count = 60
     query = MarketQuery(first=inputs.sessions[0], last=inputs.sessions[count - 1])
@@ -293,7 +299,9 @@ def test_what_happens_later_does_not_change_a_day(usual):
 
 
 def test_what_a_day_brings_does_not_change_its_exposures(tmp_path):
-    """Other prices and volumes on the last day, and names suspended on it: its exposures and sizes stay."""
+    """Other prices and volumes on the last day, and names suspended on it: its exposures and
+    sizes stay.
+    """
     panel = generate(
         preset("us", seed=5, names=60, sessions=275, new_listings=0, delistings=0)
     ).panel

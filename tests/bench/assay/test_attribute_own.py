@@ -99,7 +99,9 @@ def test_the_accounts_own_returns_give_a_trading_part(tiny, tmp_path):
 
 
 def test_what_rests_on_the_table_s_word_travels_with_the_parts(home, tiny, tmp_path):
-    """What a table says of payments is told beside weights as without them, and judged as it was read."""
+    """What a table says of payments is told beside weights as without them, and judged as it was
+    read.
+    """
     value = 10_000.0 * np.cumprod(1.0 + np.random.default_rng(3).normal(0.0, 0.01, 60))
     paid = np.where(np.arange(60) % 4 == 3, 20.0, 0.0)
     returns = write(tmp_path / "r.parquet", date=days(0, 60), value=value, withdrawals=paid)

@@ -1,4 +1,6 @@
-"""Factor-model baselines on a world with a planted signal: they learn it, cannot see ahead, and trade it."""
+"""Factor-model baselines on a world with a planted signal: they learn it, cannot see ahead, and
+trade it.
+"""
 
 import shutil
 from dataclasses import dataclass, replace

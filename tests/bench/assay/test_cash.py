@@ -1,4 +1,6 @@
-"""An account that only held cash is called that on every surface, and nothing else is made of it."""
+"""An account that only held cash is called that on every surface, and nothing else is made of
+it.
+"""
 
 import json
 import re

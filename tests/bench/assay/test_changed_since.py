@@ -1,4 +1,6 @@
-"""Studies of a run whose data, or whose venue's rules, are no longer those that it was played with."""
+"""Studies of a run whose data, or whose venue's rules, are no longer those that it was played
+with.
+"""
 
 import dataclasses
 import json
@@ -66,7 +68,9 @@ def played(panel, tmp_path_factory):
 
 
 def test_the_past_is_changed_of_data_whose_faults_were_accepted(panel, played, tmp_path):
-    """As of real prices with real jumps: a study of a run's memory is not refused what the run was played on."""
+    """As of real prices with real jumps: a study of a run's memory is not refused what the run
+    was played on.
+    """
     bars = {name: values.copy() for name, values in panel.bars.items()}
     for name in ("open", "high", "low", "close"):
         bars[name][WARM + 3 :, 0] *= 2.0

@@ -1,4 +1,6 @@
-"""``examples/robustness.py``: what must change does, what must not does not, and no copy looks ahead."""
+"""``examples/robustness.py``: what must change does, what must not does not, and no copy looks
+ahead.
+"""
 
 import dataclasses
 import sys

@@ -1,4 +1,6 @@
-"""Models that were made to remember are asked again from their recordings, and say what is printed of them."""
+"""Models that were made to remember are asked again from their recordings, and say what is
+printed of them.
+"""
 
 import json
 import sys
@@ -31,7 +33,9 @@ ASKED = [
     ("always", 80, True),
     ("smollm2", 0, False),
 ]
-"""Worlds that the model never read about, and of each study of Qwen one that it read about 64 times."""
+"""Worlds that the model never read about, and of each study of Qwen one that it read about 64
+times.
+"""
 
 
 @pytest.fixture

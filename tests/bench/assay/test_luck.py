@@ -1,4 +1,6 @@
-"""Random portfolios against the real exchange, what a run could show, and the size that ends an alpha."""
+"""Random portfolios against the real exchange, what a run could show, and the size that ends an
+alpha.
+"""
 
 import dataclasses
 import json
@@ -168,7 +170,9 @@ def test_places_by_hand_and_skill_stands_out_and_luck_does_not():
 
 @pytest.mark.slow
 def test_who_picks_by_chance_is_placed_evenly():
-    """Agents that trade through the exchange, by target weights, in names drawn anew every month."""
+    """Agents that trade through the exchange, by target weights, in names drawn anew every
+    month.
+    """
     snapshot = load_dataset("synthetic/us:7")
     first, last = str(snapshot.sessions[300]), str(snapshot.sessions[380])
     config = msgspec.structs.replace(benchmarks.get("daily-us-v1").market, first=first, last=last)
@@ -288,8 +292,8 @@ def test_the_power_and_luck_commands(monkeypatch, tmp_path):
 
 
 def test_impact_by_hand():
-    """Half of the account is bought in the first session, a fifth of it sold in the second, of which amounts are
-    a million a day; a second name has no amounts and pays what the first does.
+    """Half of the account is bought in the first session, a fifth of it sold in the second, of
+    which amounts are a million a day; a second name has no amounts and pays what the first does.
     """
     weights = np.array([[0.0, 0.0], [0.5, 0.0], [0.4, 0.0]])
     returns = np.array([[0.02, 0.0], [0.00, 0.0], [-0.02, 0.0]])

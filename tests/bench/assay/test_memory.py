@@ -1,4 +1,6 @@
-"""What masks say about memory: the one who remembers is found, also by the verdict, the others are not."""
+"""What masks say about memory: the one who remembers is found, also by the verdict, the others
+are not.
+"""
 
 import re
 from datetime import date
@@ -43,7 +45,9 @@ def test_a_name_of_memory_is_exported_in_one_place():
 
 
 def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path):
-    """Twenty questions are too few for all names that were held: how many would do is said, and is enough."""
+    """Twenty questions are too few for all names that were held: how many would do is said, and
+    is enough.
+    """
     played = memory_runs.masked_run()
     monkeypatch.setenv("TRADEASSAY_HOME", str(home()))
     command = [
@@ -55,7 +59,8 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     ]
     assert main([*command, "--questions", "20"]) == 0
     said = re.search(
-        r"asked about ([\d,]+) of ([\d,]+) moves of names that were held: 2 of (\d+) names, \d+% of what was "
+        r"asked about ([\d,]+) of ([\d,]+) moves of names that were held: 2 of (\d+) names, \d+% "
+        r"of what was "
         r"held; --questions (\d+) asks about all",
         capsys.readouterr().err,
     )
@@ -75,7 +80,7 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     assert report.plan.left_out == said[0] and said[0] in told
     assert said[0] in write_recall(report, tmp_path / "recall.html").read_text()
     other = msgspec.structs.replace(report, dataset="elsewhere", run=None)
-    with pytest.raises(UserError, match="was asked about elsewhere, which is not"):
+    with pytest.raises(UserError, match="has a record about elsewhere, which"):
         assay(played, CONFIG, memory=[other])
 
 
@@ -123,7 +128,7 @@ def test_a_run_without_masks_is_refused():
         memory_contrast(memory_runs.rules_only())
 
 
-# -- inference, by hand ------------------------------------------------------------------------------------------
+# -- inference, by hand ----------------------------------------------------------------------------
 
 
 def sample(totals, clusters, days=30):
@@ -163,7 +168,7 @@ def test_the_bootstrap_interval_and_its_p_value_agree(seed):
         assert (found.measure.low < 0.0 < found.measure.high) == (found.p_value > 0.12)
 
 
-# -- reasons -----------------------------------------------------------------------------------------------------
+# -- reasons ---------------------------------------------------------------------------------------
 
 
 CONFIG = VerdictConfig(portfolios=0, draws=100, least=20)
@@ -191,7 +196,9 @@ def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
 
 
 class Shy(memory_runs.Memoriser):
-    """Remembers too; once it holds names that it does not know, it says nothing that can be read."""
+    """Remembers too; once it holds names that it does not know, it says nothing that can be
+    read.
+    """
 
     def answer(self, request: AskModel) -> ModelReply:
         held = [row["stock_id"] for row in Question(request).payload["account"]["positions"]]
@@ -212,7 +219,9 @@ def test_a_masked_run_without_answers_is_no_contrast():
 
 
 def drawn(*, holds=1.0):
-    """Return daily parts of an account with a significant alpha that is invested on a share of its days."""
+    """Return daily parts of an account with a significant alpha that is invested on a share of
+    its days.
+    """
     rng, days = np.random.default_rng(1), 200
     market, held = rng.normal(0.0, 0.01, days), (np.arange(days) < holds * days).astype(float)
     rows = {
@@ -230,7 +239,9 @@ def drawn(*, holds=1.0):
 
 
 def test_who_stays_out_under_a_mask_has_not_shown_memory():
-    """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin that trades."""
+    """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin
+    that trades.
+    """
     for holds, out in ((0.0, 200), (0.4, 120), (0.6, None)):
         made = memory_evidence(
             drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded"

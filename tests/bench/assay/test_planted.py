@@ -1,4 +1,6 @@
-"""The instrument before agents of which the truth is known; perf/verdict_confusion.py makes the full matrix."""
+"""The instrument before agents of which the truth is known; perf/verdict_confusion.py makes the
+full matrix.
+"""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,6 @@
-"""The probe knows all under a bright market, counts what it is told, and leaves the truth out of payloads."""
+"""The probe knows all under a bright market, counts what it is told, and leaves the truth out of
+payloads.
+"""
 
 import json
 from dataclasses import replace
@@ -31,7 +33,10 @@ from tradeassay_bench.runs import Asking
 
 
 def insider(request):
-    """Know one public fact: whoever is called by a real ticker is that stock. Needs two attempts."""
+    """Know one public fact: whoever is called by a real ticker is that stock.
+
+    Needs two attempts.
+    """
     if request.attempt == 1:
         return ModelReply(text="It might be a bank.")
     alias = request.messages[1].text.rpartition("Which stock is ")[2].partition(",")[0]
@@ -175,7 +180,7 @@ def test_wrong_names_and_a_bright_market_that_is_hardened_are_refused():
             asked()
 
 
-# -- by hand -----------------------------------------------------------------------------------------------------
+# -- by hand ---------------------------------------------------------------------------------------
 
 DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
 PROBE = payloads.Probe(0, "W1", "", "", 10, 0, "600519", str(DAYS[10]), "Liquor", "main", 50)
@@ -282,7 +287,7 @@ def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round():
         assert [one.startswith(wrong) for one in found.wrong] == ([True] if wrong else [])
 
 
-# -- attackers without the archive, against what they are made for ------------------------------------------------
+# -- attackers without the archive, against what they are made for ---------------------------------
 
 YEARS = np.busday_offset(np.datetime64("2018-01-01", "D"), np.arange(1000))
 NAMES = ("State Street", "Nasdaq", "Penn Gaming", "Small", "Large")

@@ -47,7 +47,9 @@ def world(tmp_path_factory):
 
 
 def knows(chance, *, after=False):
-    """Return somebody who knows a share of what lies before the cutoff, and says so when he does not."""
+    """Return somebody who knows a share of what lies before the cutoff, and says so when he does
+    not.
+    """
     rng = np.random.default_rng(3)
 
     def answer(one):
@@ -240,7 +242,9 @@ def test_answers_that_tell_nothing_apart_neither_show_recall_nor_exclude_it(say,
 
 
 def answered(true, stated, lasts=1, words="{way} {size:.3f}%"):
-    """Return answers about a table of moves, a row a day and a column a name; each lasts so many days."""
+    """Return answers about a table of moves, a row a day and a column a name; each lasts so many
+    days.
+    """
     answers = []
     for k, ((day, name), truth) in enumerate(np.ndenumerate(true)):
         first, last = (str(np.datetime64("2021-01-04") + one) for one in (day, day + lasts))
@@ -257,10 +261,11 @@ def answered(true, stated, lasts=1, words="{way} {size:.3f}%"):
 
 
 def test_sizes_are_correlated_and_days_and_names_left_out_in_turn():
-    """By hand: half of both sides are up, so that scores are +1 and -1. 14 of 16 agree: (14 - 2) / 16 = 0.75.
-    Without a name or a day with a wrong one it is 10/12, without one of the others 8/12: four times 1/12 away, so
-    that the variance is 3/4 * 4/144 from either, 1/24 together, with 3 + 3 degrees of freedom: 2.4469 *
-    sqrt(1/24)."""
+    """By hand: half of both sides are up, so that scores are +1 and -1. 14 of 16 agree: (14 - 2)
+    / 16 = 0.75. Without a name or a day with a wrong one it is 10/12, without one of the others
+    8/12: four times 1/12 away, so that the variance is 3/4 * 4/144 from either, 1/24 together,
+    with 3 + 3 degrees of freedom: 2.4469 * sqrt(1/24).
+    """
     true = 0.02 * np.array([[1, -1, 1, -1], [-1, 1, 1, -1], [1, -1, -1, 1], [-1, 1, -1, 1]])
     stated = true / 2.0
     stated[0, 0], stated[1, 3] = -0.01, 0.01
@@ -301,7 +306,9 @@ def test_who_says_more_of_names_that_move_more_guesses_that_the_market_rises():
 
 @pytest.mark.parametrize("by", ["name", "day"])
 def test_one_guess_for_a_name_or_for_a_day_is_one_guess(by):
-    """Of ten that go one way all the time seven are guessed: as by luck, however often they are asked about."""
+    """Of ten that go one way all the time seven are guessed: as by luck, however often they are
+    asked about.
+    """
     way = np.repeat([1.0, -1.0], 5)
     true = 0.01 * way + np.random.default_rng(6).normal(0.0, 0.01, (60, 10))
     stated = np.broadcast_to(
@@ -451,7 +458,9 @@ def studied(made):
 
 
 def test_an_answer_that_failed_is_no_decision():
-    """Who answers only in the true market has not shown that it reads: what failed is left out, and said."""
+    """Who answers only in the true market has not shown that it reads: what failed is left out,
+    and said.
+    """
     then, made = {"A": 1.0}, []
     for day in range(1, 21):
         made += [reasked("again", then, then, day)]
@@ -492,7 +501,8 @@ def test_opposite_orders_are_no_share_of_decisions_and_two_days_have_no_interval
     for day in range(1, 21):
         made += [reasked("again", then, then, day), reasked("prices", then, turned, day)]
     assert studied(made).sentence == (
-        "m reads what it is shown: with mirrored returns its orders agree with the recorded ones at -1.00, "
+        "m reads what it is shown: with mirrored returns its orders agree with the recorded ones "
+        "at -1.00, "
         "with nothing changed at +1.00 (+1 the same, -1 the opposite)."
     )
     found = studied(

@@ -68,7 +68,9 @@ WORTH = (
     1633 - 10 * 18.5 - 0.5 + 60 * 12.0,
     1447.5 + 60 * 13.2 - 0.5,
 )
-"""Cash and holdings at each close, from 2,000: 979 are left on the first day, 1,633 on the second."""
+"""Cash and holdings at each close, from 2,000: 979 are left on the first day, 1,633 on the
+second.
+"""
 
 
 def test_an_account_by_hand(tmp_path):
@@ -76,7 +78,8 @@ def test_an_account_by_hand(tmp_path):
     log = read_trades(write(tmp_path / "log.csv", *LOG))
     assert not log.decisions
     assert log.notes[0].endswith(
-        "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 % of what was traded"
+        "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 % of what "
+        "was traded"
     )
     taken, trades = attributed(own, log)
     assert taken.daily.sessions == DAYS
@@ -96,7 +99,9 @@ def test_an_account_by_hand(tmp_path):
 
 
 def test_refused_prices_are_mended_by_an_import(tmp_path):
-    """An account has no option for a calendar or for accepted faults: the hint names the command that has."""
+    """An account has no option for a calendar or for accepted faults: the hint names the command
+    that has.
+    """
     file = prices(tmp_path / "bars.csv")
     file.write_text(file.read_text().replace("2024-03-08", "2024-03-09"))
     with pytest.raises(DataRefused, match="bar on a holiday") as refused:
@@ -108,7 +113,9 @@ def test_refused_prices_are_mended_by_an_import(tmp_path):
 
 
 def test_cash_at_start_is_the_least_that_pays(tmp_path):
-    """Long 1,021 on the first day; on the second 979 came in, and the short sale of 195 needs 195 more."""
+    """Long 1,021 on the first day; on the second 979 came in, and the short sale of 195 needs
+    195 more.
+    """
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")))
     for rows, cash in ((LOG, "1,021.00"), ((LOG[0], LOG[3]), "195.50")):
         taken, _ = attributed(own, read_trades(write(tmp_path / "log.csv", *rows)))
@@ -125,7 +132,8 @@ def test_the_log_s_own_prices(tmp_path):
 
 @pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "ashare-qlib", "crypto"])
 def test_a_run_s_own_trades_are_its_account(venue, tmp_path):
-    """What was filled, with the data's dividends, splits and delistings, is the account: nothing else moves it.
+    """What was filled, with the data's dividends, splits and delistings, is the account: nothing
+    else moves it.
 
     Margin accounts are left out: what was lent to them costs money that is no trade.
     """
@@ -176,7 +184,9 @@ def test_logs_as_brokers_write_them(case, tmp_path):
 
 
 def test_times_choose_the_session_by_the_market_s_close(home, tmp_path):
-    """14:00 to 20:00 UTC is a session: 19:59 is in it, 20:01 is in the next; a bare 15:01 is New York's clock."""
+    """14:00 to 20:00 UTC is a session: 19:59 is in it, 20:01 is in the next; a bare 15:01 is New
+    York's clock.
+    """
     day, after = "2024-02-01", "2024-02-02"
     for when, session in (
         (f"{day}T19:59:00Z", day),
@@ -194,7 +204,9 @@ def test_times_choose_the_session_by_the_market_s_close(home, tmp_path):
 
 
 def test_a_list_of_decisions(home, tmp_path):
-    """All is bought at the open after the day of the decision, and sold likewise; repeats do nothing."""
+    """All is bought at the open after the day of the decision, and sold likewise; repeats do
+    nothing.
+    """
     days = [str(day) for day in world.tiny_panel().sessions]
     words = {10: "BUY", 11: "HOLD", 12: "BUY", 15: "SELL", 16: "SELL", 18: "hold"}
     path = write(

@@ -14,7 +14,10 @@ HEAD = ("id", "time", "symbol", "side", "quantity", "price", "fees")
 def fills(tmp_path_factory):
     """Return the fills of a run of half a year, as rows of a log."""
     runs = tmp_path_factory.mktemp("runs")
-    words = "run daily-us-v1 -a momentum-12-1:k=3 --last 2022-06-30 --name rule --executor inline --workers 1"
+    words = (
+        "run daily-us-v1 -a momentum-12-1:k=3 --last 2022-06-30 --name rule --executor inline "
+        "--workers 1"
+    )
     assert main([*words.split(), "--runs", str(runs)]) == 0
     rows = []
     (journal,) = (runs / "rule" / "episodes").glob("*momentum*/events.jsonl")

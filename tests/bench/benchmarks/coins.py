@@ -18,7 +18,9 @@ def coins(
     length: int = 1,
     kind: Any = "synthetic",
 ) -> Panel:
-    """``close`` are days by coins; ``prices`` are bars of ``length`` minutes of the first coins, a few a day."""
+    """``close`` are days by coins; ``prices`` are bars of ``length`` minutes of the first coins,
+    a few a day.
+    """
     days = np.datetime64(first) + np.arange(len(close))
     opens = days.astype(np.int64) * DAY
     bars = {"open": close, "high": close + 1, "low": close - 1, "close": close}

@@ -1,4 +1,6 @@
-"""The benchmarks that ship: they can be played as stated, and their rules page says what the config says."""
+"""The benchmarks that ship: they can be played as stated, and their rules page says what the
+config says.
+"""
 
 import os
 import subprocess

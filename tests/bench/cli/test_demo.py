@@ -1,4 +1,6 @@
-"""The demo: what planted accounts truly are stands beside what is said of them, in a few lines and on one page."""
+"""The demo: what planted accounts truly are stands beside what is said of them, in a few lines
+and on one page.
+"""
 
 import json
 import subprocess

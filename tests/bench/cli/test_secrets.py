@@ -86,7 +86,9 @@ WAYS = {
 
 
 class Echo(BaseHTTPRequestHandler):
-    """Answers in the way that the model is called after; every answer holds the key it was called with."""
+    """Answers in the way that the model is called after; every answer holds the key it was
+    called with.
+    """
 
     protocol_version = "HTTP/1.1"
     heard: ClassVar[list[str]] = []

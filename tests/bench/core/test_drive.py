@@ -1,4 +1,6 @@
-"""Dialogues and whoever answers them: results, exceptions on either side, and what is recorded of a fault."""
+"""Dialogues and whoever answers them: results, exceptions on either side, and what is recorded
+of a fault.
+"""
 
 import asyncio
 from collections.abc import Generator

@@ -1,4 +1,6 @@
-"""Configured secrets are removed, plain and encoded; what merely looks like one stays and is counted."""
+"""Configured secrets are removed, plain and encoded; what merely looks like one stays and is
+counted.
+"""
 
 import base64
 import codecs
@@ -213,7 +215,9 @@ def test_honest_texts_that_look_alike_stay(known, honest):
 
 
 def test_what_is_outside_the_threat_is_known_to_stay(known):
-    """Ciphers, other alphabets and keys torn into letters: docs/concepts/threat-model.md says so."""
+    """Ciphers, other alphabets and keys torn into letters: docs/concepts/threat-model.md says
+    so.
+    """
     for hidden in (
         codecs.encode(KEY, "rot13"),
         base64.b85encode(KEY.encode()).decode(),

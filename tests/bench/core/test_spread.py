@@ -1,4 +1,6 @@
-"""Many pieces: the same results from everywhere, errors with their type, and a piece that kills its process."""
+"""Many pieces: the same results from everywhere, errors with their type, and a piece that kills
+its process.
+"""
 
 import math
 from functools import partial

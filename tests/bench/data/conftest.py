@@ -25,7 +25,9 @@ def days(count: int) -> np.ndarray:
 
 
 def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: object) -> Panel:
-    """A panel in which names list, leave, pause, split and pay; synthetic, so that its calendar is its own."""
+    """A panel in which names list, leave, pause, split and pay; synthetic, so that its calendar
+    is its own.
+    """
     rng = np.random.default_rng(seed)
     day = days(sessions)
     opens = day.astype(np.int64) * DAY + 14 * HOUR

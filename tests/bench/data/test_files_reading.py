@@ -1,4 +1,6 @@
-"""Columns, dates, numbers and codes as vendors spell them, and whole files as mishaps leave them."""
+"""Columns, dates, numbers and codes as vendors spell them, and whole files as mishaps leave
+them.
+"""
 
 import bz2
 import gzip
@@ -168,7 +170,7 @@ def test_ashare_codes_and_boards():
     assert stem_of(Path("BRK.B.parquet")) == "BRK.B"
 
 
-# -- whole files: read right, or refused, never read wrongly ------------------------------------------------------
+# -- whole files: read right, or refused, never read wrongly ---------------------------------------
 
 DAYS = ("2024-01-02", "2024-01-03", "2024-01-04")
 CLOSES = (10.5, 11.25, 12.75)

@@ -54,7 +54,9 @@ def write(folder: Path, **files: str) -> Path:
 
 @pytest.fixture
 def read(tmp_path):
-    """Return a function that reads the folder ``x`` as an import does, after writing files into it."""
+    """Return a function that reads the folder ``x`` as an import does, after writing files into
+    it.
+    """
 
     def imported(files: dict[str, str] | None = None, **options: object) -> Imported:
         return read_files(FilesConfig(path=str(write(tmp_path / "x", **(files or {}))), **options))  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Writing, opening, altering, damaging and racing for snapshots; damage is one line that names the file."""
+"""Writing, opening, altering, damaging and racing for snapshots; damage is one line that names
+the file.
+"""
 
 import bz2
 import gzip
@@ -279,12 +281,15 @@ def test_every_field_of_every_record_is_stored():
 
 def test_writing_and_reading_need_no_pandas(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from tradeassay_bench.data import load_dataset, verify_snapshot\n"
+        "import sys; from pathlib import Path; from tradeassay_bench.data import load_dataset, "
+        "verify_snapshot\n"
         "snapshot = load_dataset('synthetic/crypto:1', Path(sys.argv[1]))\n"
         "view = snapshot.at(100, 'close')\n"
-        "view.session_bars(), view.news(0), view.bars('close'), view.fundamentals(view.symbols[0])\n"
+        "view.session_bars(), view.news(0), view.bars('close'), "
+        "view.fundamentals(view.symbols[0])\n"
         "verify_snapshot(snapshot.folder)\n"
-        "print([name for name in ('pandas', 'polars', 'exchange_calendars') if name in sys.modules])"
+        "print([name for name in ('pandas', 'polars', 'exchange_calendars') if name in "
+        "sys.modules])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert (
@@ -292,7 +297,7 @@ def test_writing_and_reading_need_no_pandas(tmp_path):
     )
 
 
-# -- damage: never a signal, a traceback or a silent pass ---------------------------------------------------------
+# -- damage: never a signal, a traceback or a silent pass ------------------------------------------
 
 Read = Callable[[Path], object]
 
@@ -347,7 +352,9 @@ def outcome(read: Read, folder: Path, path: Path, place: int, bit: int) -> str:
 
 
 def drawn(folder: Path, count: int, seed: int) -> list[tuple[Path, int, int]]:
-    """Draw (file, byte, bit), every file equally often: a small manifest matters as much as a large matrix."""
+    """Draw (file, byte, bit), every file equally often: a small manifest matters as much as a
+    large matrix.
+    """
     rng = np.random.default_rng(seed)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     result = []

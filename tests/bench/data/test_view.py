@@ -139,8 +139,8 @@ def test_wrong_questions_say_what_is_right(snapshot):
         (lambda: view.actions(view.clock + 1), FutureDataError, "is after the view's clock"),
         (lambda: view.bars("vwap"), UserError, "unknown field 'vwap'"),
         (lambda: view.bars("close", adjust="both"), UserError, "unknown adjustment 'both'"),
-        (lambda: view.bars("close", -1), UserError, "whole number from 0"),
-        (lambda: view.minutes("S0", -1), UserError, "whole number from 0"),
+        (lambda: view.bars("close", -1), UserError, "whole number of 0 or more"),
+        (lambda: view.minutes("S0", -1), UserError, "whole number of 0 or more"),
         (lambda: snapshot.at(16, "open"), DataError, "use rows 0 to 15"),
         (lambda: snapshot.at(-1, "open"), DataError, "no session in row -1"),
         (lambda: snapshot.at(1, "noon"), UserError, "unknown moment 'noon'"),
@@ -193,7 +193,7 @@ def test_before_the_first_session_there_is_nothing(snapshot):
         _ = view.session
 
 
-# -- adjustment ---------------------------------------------------------------------------------------------------
+# -- adjustment ------------------------------------------------------------------------------------
 
 DAYS = np.busday_offset(np.datetime64("2024-01-01"), np.arange(8))
 OPENS = DAYS.astype(np.int64) * DAY + 14 * HOUR

@@ -1,4 +1,5 @@
-"""The arena's wire against servers typed from the published contracts: they take our requests as they are.
+"""The arena's wire against servers typed from the published contracts: they take our requests as
+they are.
 
 Both servers refuse a field that their contract does not have.
 """

@@ -77,7 +77,9 @@ def test_rewards_add_up_to_the_account(snapshot):
 
 
 def test_a_decision_is_paid_from_this_close_to_the_next(snapshot):
-    """All in one name at the close of day t: the reward is that name's next move, less the cost of buying."""
+    """All in one name at the close of day t: the reward is that name's next move, less the cost
+    of buying.
+    """
     env = small(snapshot, assets=1)
     _, info = env.reset(options={"first": str(snapshot.sessions[40])})
     (symbol,) = info["symbols"]

@@ -1,4 +1,6 @@
-"""The examples are agents: each is asked and answers, and none has more than twenty lines of code."""
+"""The examples are agents: each is asked and answers, and none has more than twenty lines of
+code.
+"""
 
 import ast
 import asyncio

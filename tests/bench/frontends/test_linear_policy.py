@@ -1,4 +1,6 @@
-"""A learner gets better where there is something to learn, and is not said to where there is not."""
+"""A learner gets better where there is something to learn, and is not said to where there is
+not.
+"""
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -41,7 +43,9 @@ def test_practice_is_not_said_to_pay_where_there_is_nothing_to_learn(tmp_path):
 
 
 class OneFact:
-    """An environment of one asset and one fact: it pays to buy when the fact is 1 and to stay out at -1."""
+    """An environment of one asset and one fact: it pays to buy when the fact is 1 and to stay
+    out at -1.
+    """
 
     class observation_space:
         shape = (1, 1)

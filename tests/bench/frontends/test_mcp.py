@@ -20,7 +20,10 @@ from tradeassay_bench.frontends.mcp_episode import EpisodeSession, open_episode,
 from tradeassay_bench.runs import Run
 from tradeassay_bench.runs.verify.report import verify
 
-TOOLS = "get_market_context screen_candidates get_stock_snapshot compare_candidates portfolio_state risk_check"
+TOOLS = (
+    "get_market_context screen_candidates get_stock_snapshot compare_candidates "
+    "portfolio_state risk_check"
+)
 NAMES = {"observe", *TOOLS.split(), "submit_action"}
 NO_TRADE = {"orders": [], "overall_reason": "nothing is worth a trade today"}
 
@@ -134,7 +137,9 @@ async def test_no_true_name_or_date_reaches_a_client():
 
 
 async def test_stockbench_is_played_by_answers():
-    """Stages without tools are answered as JSON or as text; feedback and attempts are the protocol's."""
+    """Stages without tools are answered as JSON or as text; feedback and attempts are the
+    protocol's.
+    """
     session = open_episode("stockbench-v1", sessions=2)
     async with client_of(session) as call:
         assert {tool.name for tool in (await call.client.list_tools()).tools} == {
@@ -166,7 +171,9 @@ async def test_stockbench_is_played_by_answers():
 
 @pytest.mark.journey
 def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path):
-    """A client leaves in the middle of the second day; another process goes on, and all commands read the run."""
+    """A client leaves in the middle of the second day; another process goes on, and all commands
+    read the run.
+    """
     folder = tmp_path / "mine"
     command = ["-m", "tradeassay", "mcp", "--sessions", "2", "--run", str(folder)]
     parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))

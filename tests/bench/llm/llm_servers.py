@@ -15,7 +15,10 @@ MANY = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
 @dataclass
 class Said:
-    """One response. ``cut`` sends fewer bytes than promised; ``gate`` holds the answer back until it is set."""
+    """One response.
+
+    ``cut`` sends fewer bytes than promised; ``gate`` holds the answer back until it is set.
+    """
 
     body: bytes
     status: int = 200

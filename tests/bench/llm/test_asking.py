@@ -108,7 +108,9 @@ def test_without_a_connection_nothing_is_asked():
 
 
 async def test_over_the_wire_retry_after_and_one_budget_per_attempt():
-    """Twice turned away, then answered: three attempts, each with a reservation, one of them paid for."""
+    """Twice turned away, then answered: three attempts, each with a reservation, one of them
+    paid for.
+    """
 
     slept = Slept()
     busy = openai_error(429, "slow down", headers={"retry-after": "9"})
@@ -160,7 +162,9 @@ async def test_a_cancelled_caller_frees_its_connection():
 
 
 async def test_a_provider_that_has_gone_silent_stops_the_run():
-    """Time-outs in a row are counted per episode; an answer, or another kind of failure, starts anew."""
+    """Time-outs in a row are counted per episode; an answer, or another kind of failure, starts
+    anew.
+    """
     late = Attempt(reply=failed_reply("timeout", "no answer", billed=True))
     gone = Attempt(reply=failed_reply("refused", "no"))
 

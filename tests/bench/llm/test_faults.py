@@ -109,7 +109,10 @@ def test_words_are_short_and_on_one_line():
 
 CLAUDE = "anthropic/claude-sonnet-4-5"
 STREAMING = ModelParams(max_tokens=8192)
-PAGE = b"<!DOCTYPE html><html><head><style>x{}</style></head><body><h1>Please log in</h1></body></html>"
+PAGE = (
+    b"<!DOCTYPE html><html><head><style>x{}</style></head><body><h1>Please log "
+    b"in</h1></body></html>"
+)
 
 
 @pytest.mark.parametrize(

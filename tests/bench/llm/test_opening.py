@@ -102,7 +102,9 @@ asyncio.run(main())
 
 
 async def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
-    """Both attempts may have been billed, and no bill came: the next part of the run has that much less."""
+    """Both attempts may have been billed, and no bill came: the next part of the run has that
+    much less.
+    """
     name = "openai/gpt-4o"
 
     async def live(cap: float) -> tuple[ModelReply, float]:

@@ -286,7 +286,9 @@ def test_only_file_names_name_recordings(tmp_path, name):
 
 
 def test_the_key_is_stable_across_versions_of_this_code():
-    """If this changes, old recordings no longer replay: change FORMAT too, and say so in the changelog."""
+    """If this changes, old recordings no longer replay: change FORMAT too, and say so in the
+    changelog.
+    """
     assert answer_key(NAME, PARAMS, SUBMIT, place()) == PINNED
 
 

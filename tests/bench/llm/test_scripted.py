@@ -1,4 +1,7 @@
-"""Scripted models as models: their names, what they read, what they cost. The benchmarks' tests let them play."""
+"""Scripted models as models: their names, what they read, what they cost.
+
+The benchmarks' tests let them play.
+"""
 
 import json
 from typing import Any, ClassVar
@@ -14,21 +17,25 @@ from tradeassay_bench.llm.scripted.model import Question
 from tradeassay_bench.llm.scripted.traders import Sensible
 
 NAMES = (
-    "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender sensible slow"
+    "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender "
+    "sensible slow"
 ).split()
 BUILDERS = ("builder-gold", "builder-mends", "builder-peeps")
 CODERS = ("away", "coder-cheat", "coder-gold", "coder-mends", "coder-silent", "coder-sma")
 TOOLS = tuple(
     ToolSpec(name=name, description=name, schema='{"type":"object"}')
     for name in (
-        "get_market_context screen_candidates get_stock_snapshot compare_candidates portfolio_state risk_check"
+        "get_market_context screen_candidates get_stock_snapshot compare_candidates "
+        "portfolio_state risk_check"
     ).split()
 )
 SUBMIT = (ToolSpec(name="submit_action", description="", schema='{"type":"object"}'),)
 
 
 def beside(payload: dict[str, Any], *failures: dict[str, Any]) -> Given:
-    """What travels beside a question: the observation as data, and what was wrong with the answer before."""
+    """What travels beside a question: the observation as data, and what was wrong with the
+    answer before.
+    """
     feedback = json.dumps({"failures": failures}) if failures else None
     return Given(session="", rules="{}", observation=json.dumps(payload), feedback=feedback)
 
@@ -53,7 +60,9 @@ def told(name: str, payload: dict[str, Any], purpose: str, attempt: int = 1) -> 
 
 
 def test_who_errs_errs_in_the_daily_benchmarks_and_in_the_arena_too():
-    """The descriptions name no benchmark: all but two of them were played by the sensible one there."""
+    """The descriptions name no benchmark: all but two of them were played by the sensible one
+    there.
+    """
     ordered = json.loads(told("sensible", DAY, "orders"))["orders"]
     assert len(ordered) == 8 and sum(one["amount"] for one in ordered) < 1
     assert (

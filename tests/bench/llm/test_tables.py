@@ -64,8 +64,10 @@ def test_arithmetic():
 def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "prices.toml"
     path.write_text(
-        '[prices."openai/gpt-99"]\ninput = 1\noutput = 2.5\nsource = "my contract"\nas_of = 2026-01-01\n'
-        '[prices."openai/gpt-4o"]\ninput = 0.5\noutput = 1\nsource = "my contract"\nas_of = 2026-01-01\n'
+        '[prices."openai/gpt-99"]\ninput = 1\noutput = 2.5\nsource = "my contract"\nas_of = '
+        "2026-01-01\n"
+        '[prices."openai/gpt-4o"]\ninput = 0.5\noutput = 1\nsource = "my contract"\nas_of = '
+        "2026-01-01\n"
         '[cutoffs."openai/gpt-99"]\nlast_day = 2026-05-31\nsource = "a guess"\nas_of = 2026-06-01\n'
     )
     prices = load_prices(path)
@@ -122,8 +124,10 @@ def test_the_lines_to_add_are_read_from_the_user_s_own_file(tmp_path, monkeypatc
 
 
 PROSE = (
-    "Momentum is the tendency of assets that have performed well over the past year to continue to do so, and it "
-    "has been documented in equities, bonds, currencies and commodities across many countries and decades."
+    "Momentum is the tendency of assets that have performed well over the past year to continue to "
+    "do so, and it "
+    "has been documented in equities, bonds, currencies and commodities across many countries and "
+    "decades."
 )
 JSON = '{"symbol":"AAPL","open":187.25,"closes":[185.1,186.42,184.9,187.77,188.01,186.5,187.0],"position":null}'
 

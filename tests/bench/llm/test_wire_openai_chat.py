@@ -164,7 +164,9 @@ def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated():
     [(2000.4, 2000), ("2000", 2000), (10**30, None), (float("inf"), None), ("many", None)],
 )
 def test_odd_counts_are_read_or_made_by_the_house(count, read):
-    """A count is a number in any of its spellings; one that nothing can be is not believed, and no run breaks."""
+    """A count is a number in any of its spellings; one that nothing can be is not believed, and
+    no run breaks.
+    """
     body = json.loads(chat("four words are here").body)
     body["usage"] = {"prompt_tokens": count, "completion_tokens": count, "total_tokens": count}
     attempts, _ = ask_provider("openai/gpt-4o", [as_json(body)], PLAIN)

@@ -82,7 +82,9 @@ def test_refusal_length_and_errors():
 
 
 async def test_a_conversation_with_a_tool_result_and_reasoning():
-    """What came with an answer and is no part of the record goes back: reasoning that only OpenAI can read."""
+    """What came with an answer and is no part of the record goes back: reasoning that only
+    OpenAI can read.
+    """
     from tradeassay_bench.llm.via_inspect.provider import open_provider
 
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "opaque"}

@@ -1,4 +1,7 @@
-"""Wires beside OpenAI's and Anthropic's: Google, Ollama, OpenRouter, vLLM, DeepSeek, and Amazon's errors."""
+"""Wires beside OpenAI's and Anthropic's:
+
+Google, Ollama, OpenRouter, vLLM, DeepSeek, and Amazon's errors.
+"""
 
 import json
 from typing import Any

@@ -82,7 +82,7 @@ def test_what_is_no_alias_is_not_repeated_and_an_unknown_one_is():
         assert isinstance(caught.value, AgentError) and isinstance(caught.value, DataError)
 
 
-# -- days -------------------------------------------------------------------------------------------------------
+# -- days ------------------------------------------------------------------------------------------
 
 SESSIONS = np.array(
     ["2024-02-07", "2024-02-08", "2024-02-19", "2024-02-20", "2024-02-21", "2024-02-23"],

@@ -1,4 +1,6 @@
-"""Five hundred companies as headlines spell them, none of which may pass a mask; Chinese spellings and days."""
+"""Five hundred companies as headlines spell them, none of which may pass a mask; Chinese
+spellings and days.
+"""
 
 import re
 from functools import cache
@@ -72,7 +74,10 @@ def test_a_company_that_is_not_in_the_data_is_hidden_too():
 
 
 def test_ordinary_words_stay_and_american_names_where_no_stock_is_american():
-    text = "an apple a day; the target of the visa office; a ford across the river; gap risk; the home depot opened"
+    text = (
+        "an apple a day; the target of the visa office; a ford across the river; gap risk; the "
+        "home depot opened"
+    )
     plain = scrubber([Instrument(symbol="AAPL")]).scrub(text, WORDS)
     assert "apple a day" in plain and "ford across" in plain and "gap risk" in plain
     shares = [Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY")]
@@ -146,9 +151,11 @@ def test_what_somebody_would_look_for(spelled):
         "rated A- by S & P, options a) b) c) d), grades A B C D E F",
         "价格 1618.5 元, 成交 618000 股, 第一 第二 第三, 科技 银行 指数 涨 2.618%",
         "coordinates 1 2 3 4 5 6, CIK and ISIN are numbers of securities; the lei of a fund",
-        "R&amp;D rose 5%20 &lt;b&gt; **bold** 2**3 <i>x</i> well-\nknown; #winning @home #pineapple C.E.O. a.b.c",
+        "R&amp;D rose 5%20 &lt;b&gt; **bold** 2**3 <i>x</i> well-\nknown; #winning @home "
+        "#pineapple C.E.O. a.b.c",
         "café, naïve, Zürich, São Paulo, Ελλάδα, Москва: 100 points",
-        "the '45' column, 2020x, version 26.13.24, room 2024A, it's '7 of 9', MMX Technologies twenty times",
+        "the '45' column, 2020x, version 26.13.24, room 2024A, it's '7 of 9', MMX Technologies "
+        "twenty times",
     ],
 )
 def test_honest_texts_stay_as_they_are(honest):
@@ -159,7 +166,8 @@ def test_honest_texts_stay_as_they_are(honest):
 @pytest.mark.parametrize(
     "spelled",
     (
-        "Jan '24|'24|2024W04|2024-W04-5|2024M01|2024E|26.01.24|twenty twenty-four|甲辰年|龙年|Year of the Dragon|"
+        "Jan '24|'24|2024W04|2024-W04-5|2024M01|2024E|26.01.24|twenty twenty-four|甲辰年|龙年|Year of "
+        "the Dragon|"
         "正月初五|腊月|两会|1H24|FY2024|Lunar New Year|618|除夕|Q3|4Q|third-quarter|first half"
     ).split("|"),
 )
@@ -179,7 +187,10 @@ def test_years_and_seasons_as_somebody_would_hint_at_them(spelled):
     ],
 )
 def test_an_idiom_is_no_alias(text):
-    names = "STT State Street|DAL Delta Air Lines|PENN Penn National Gaming|FITB Fifth Third|PBCT People's United"
+    names = (
+        "STT State Street|DAL Delta Air Lines|PENN Penn National Gaming|FITB Fifth Third|PBCT "
+        "People's United"
+    )
     names += "|TXN Texas Instruments|UAA Under Armour|REG Regency Centers"
     pairs = (one.partition(" ") for one in names.split("|"))
     made = [Instrument(symbol=symbol, name=name, kind="stock") for symbol, _, name in pairs]

@@ -1,4 +1,6 @@
-"""Free text: every spelling of a name or a date goes, ordinary prose stays; and the scanner of leaks."""
+"""Free text: every spelling of a name or a date goes, ordinary prose stays; and the scanner of
+leaks.
+"""
 
 import json
 from datetime import date
@@ -131,9 +133,15 @@ def test_lone_years_can_be_left(gate):
 
 def test_numbers_inside_json_are_never_touched(gate):
     made = gate()
-    body = '{"volume": 600519, "n": 2024, "id": "600519", "list": [600519, 20240105], "day": "20240105"}'
+    body = (
+        '{"volume": 600519, "n": 2024, "id": "600519", "list": [600519, 20240105], "day": '
+        '"20240105"}'
+    )
     alias, day = made.alias("600519.SH"), made.day("2024-01-05")
-    masked = f'{{"volume": 600519, "n": 2024, "id": "{alias}", "list": [600519, 20240105], "day": "{day}"}}'
+    masked = (
+        f'{{"volume": 600519, "n": 2024, "id": "{alias}", "list": [600519, 20240105], "day": '
+        f'"{day}"}}'
+    )
     assert made.outgoing(body) == masked
     assert (
         made.outgoing(f"600519:\n```json\n{body}\n```\n600519")
@@ -175,7 +183,8 @@ def test_unknown_aliases_in_prose_stay(gate):
 PROSE = "It rose|on the cost of all|because of|板块上涨|，买入|and|target 5%|10.5|IT|1,234|n=3|may"
 NAMES = (
     "AAPL|aapl|Apple Inc.|Apple|APPLE INC.|BRK.B|BRK-B|Berkshire Hathaway|$D|(D)|"
-    '"ALL"|NYSE: A|Dominion Energy, Inc.|GE|General Electric Company|600519|SH600519|600519.SH|sz.000001|'
+    '"ALL"|NYSE: A|Dominion Energy, Inc.|GE|General Electric '
+    "Company|600519|SH600519|600519.SH|sz.000001|"
     "贵州茅台|茅台|宁德时代|平安银行股份有限公司|平安银行|McDonald's|GOOGL|Alphabet|Costco|NASDAQ: COST|TGT"
 )
 WORDS = st.one_of(*(st.sampled_from(words.split("|")) for words in (PROSE, NAMES)))
@@ -206,7 +215,7 @@ def test_nothing_real_is_left_in_any_text(parts, gate_and_truth):
     assert find_leaks(made.outgoing(back), truth) == []
 
 
-# -- the scanner that the tests above trust ----------------------------------------------------------------------
+# -- the scanner that the tests above trust --------------------------------------------------------
 
 TRUTH = Truth(
     symbols=("AAPL", "GE", "D", "ALL", "600519.SH", "BRK.B"),

@@ -1,4 +1,6 @@
-"""A masked view answers as the true one does, under other names and dates, whatever the future holds."""
+"""A masked view answers as the true one does, under other names and dates, whatever the future
+holds.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -327,7 +329,7 @@ def test_an_index_keeps_its_name_and_its_fund_does_not(world):
     assert made.view(true).index_levels("IDX").size == 90
 
 
-# -- the future --------------------------------------------------------------------------------------------------
+# -- the future ------------------------------------------------------------------------------------
 
 
 def rewritten(panel: Panel, row: int, rng: np.random.Generator) -> Panel:
@@ -390,7 +392,8 @@ def told(snapshot: Snapshot, config: MaskConfig, row: int, phase: Any) -> list[o
     ]
     found += [
         gate.outgoing(
-            "Notexco (NOTX) and ZZNW met Apple on 2024-02-01, 2024-06-03 and in 2025; The Wire said so"
+            "Notexco (NOTX) and ZZNW met Apple on 2024-02-01, 2024-06-03 and in 2025; The Wire "
+            "said so"
         ),
         gate.incoming({"note": "Notexco day_+30 asset_0001"}),
     ]

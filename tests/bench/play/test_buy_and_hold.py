@@ -1,4 +1,6 @@
-"""The equal-weight agent against a baseline written down here by plain arithmetic: the same NAV, to the bit."""
+"""The equal-weight agent against a baseline written down here by plain arithmetic: the same NAV,
+to the bit.
+"""
 
 import math
 from typing import Any
@@ -55,7 +57,9 @@ def simulate_buy_and_hold(
     fill: str,
     mark: str,
 ) -> list[float]:
-    """Buy equal amounts at the first session's price and hold: cash, shares, dividends, splits, nothing else."""
+    """Buy equal amounts at the first session's price and hold: cash, shares, dividends, splits,
+    nothing else.
+    """
     opens, closes, halted = table.bars["open"], table.bars["close"], table.suspended
     prices, marks = (closes if fill == "close" else opens), (closes if mark == "close" else opens)
     # Before the session only the previous day's suspensions are known; a name halted today costs its share.

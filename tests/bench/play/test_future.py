@@ -1,4 +1,6 @@
-"""Rewrite everything after a moment: every observation and decision up to it stays the same to the byte."""
+"""Rewrite everything after a moment: every observation and decision up to it stays the same to
+the byte.
+"""
 
 from pathlib import Path
 from typing import Any

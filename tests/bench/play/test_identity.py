@@ -1,4 +1,6 @@
-"""Whatever is ordered, in any venue and at any moment of the day: the money adds up and the journal replays."""
+"""Whatever is ordered, in any venue and at any moment of the day: the money adds up and the
+journal replays.
+"""
 
 from typing import Any
 

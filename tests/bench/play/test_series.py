@@ -89,7 +89,9 @@ def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count():
     st.lists(st.tuples(st.integers(0, 25), st.integers(0, 3), st.integers(0, 6)), max_size=40),
 )
 def test_resampled_rates_stay_within_bounds(orders, late):
-    """Refusals arrive up to six sessions after their order, some twice, most in sessions without an order."""
+    """Refusals arrive up to six sessions after their order, some twice, most in sessions without
+    an order.
+    """
     events: list[list[Event]] = [[] for _ in orders]
     for number, place, wait in late:
         if number < len(orders) and place < orders[number] and number + wait < len(orders):

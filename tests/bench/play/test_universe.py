@@ -99,7 +99,9 @@ def test_a_new_listing_is_appended(panel, store):
 
 
 def test_symbols_are_one_and_the_same_tuple_until_a_name_is_listed(panel, store):
-    """The exchange, the universe and the desk of KTD-Fin tell by the tuple's identity that no name was added."""
+    """The exchange, the universe and the desk of KTD-Fin tell by the tuple's identity that no
+    name was added.
+    """
     nan = float("nan")
     prices = [[10.0, nan], [10.0, 10.0], [10.0, 10.0]]
     snapshot = store(panel(prices, prices, listed={"S1": 1}))
@@ -150,7 +152,7 @@ def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel
 
 
 def test_a_sized_universe_needs_a_number_and_names(panel, store):
-    with pytest.raises(UserError, match="asks for 3 names, 2 could be bought"):
+    with pytest.raises(UserError, match="requires 3 names, but only 2 could be bought"):
         sized(panel, store, [5.0, 9.0, 99.0], "all:3")
     for text in ("all:0", ":3", "IDX:x", "IDX:-1"):
         with pytest.raises(UserError, match="is not a universe"):
@@ -162,7 +164,7 @@ def test_a_universe_that_never_has_a_member_is_refused(panel, store):
     two = [[10.0, 10.0]] * 4
     nobody = store(panel(two, two, instruments=NAMES[:2], indices=IDX["indices"]))
     with pytest.raises(
-        UserError, match=r"nothing to buy: 'IDX' has no dated members.*universe='all'"
+        UserError, match=r"no names to buy: 'IDX' has no dated members.*universe='all'"
     ):
         play(nobody)
     assert play(nobody, (), universe="all")[0][0] == ("A", "B")

@@ -1,4 +1,6 @@
-"""A made-up report on models under two masks; with ``attack`` every text of others tries to run a script."""
+"""A made-up report on models under two masks; with ``attack`` every text of others tries to run
+a script.
+"""
 
 from functools import cache
 

@@ -1,4 +1,6 @@
-"""A made-up report that shows everything a page can show; the tests and the eyes look at the same one."""
+"""A made-up report that shows everything a page can show; the tests and the eyes look at the
+same one.
+"""
 
 import dataclasses
 import io

@@ -60,7 +60,10 @@ def test_it_opens_without_errors_and_names_lines_at_their_ends(driver, pages):
 
 
 def agents(driver):
-    script = f"return [...document.querySelectorAll('{FIRST}table.board tbody th')].map(e => e.dataset.v)"
+    script = (
+        f"return [...document.querySelectorAll('{FIRST}table.board tbody th')].map(e => "
+        "e.dataset.v)"
+    )
     return list(driver.execute_script(script))
 
 
@@ -170,7 +173,8 @@ def test_trades_are_put_on_the_price_of_the_chosen_symbol(driver, pages):
     inside = (
         f"const f = document.querySelector('{chart}svg').getBoundingClientRect();"
         f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.getBoundingClientRect())"
-        ".every(b => b.left > f.left - 9 && b.right < f.right + 9 && b.top > f.top - 9 && b.bottom < f.bottom + 9)"
+        ".every(b => b.left > f.left - 9 && b.right < f.right + 9 && b.top > f.top - 9 && b.bottom "
+        "< f.bottom + 9)"
     )
     assert driver.execute_script(inside)
 
@@ -221,7 +225,8 @@ def test_words_of_others_do_not_run(driver, pages):
     assert any(name.startswith("<script>window") for name in names)
     # Even a script that got into the page could not run: the policy knows ours by their hashes.
     driver.execute_script(
-        "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s)"
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; "
+        "document.body.append(s)"
     )
     assert driver.execute_script("return window.hacked") is None
     opened(driver, pages["models-attack"])

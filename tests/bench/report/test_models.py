@@ -1,4 +1,6 @@
-"""Models in a report: what is shown of them is what was recorded, and no text of theirs is more than text."""
+"""Models in a report: what is shown of them is what was recorded, and no text of theirs is more
+than text.
+"""
 
 import base64
 import gzip

@@ -233,7 +233,9 @@ def test_pages_of_one_cell_and_of_none(tmp_path):
 
 
 def test_exposures_that_are_equal_stand_in_the_same_order_whatever_the_record_keeps():
-    """A page written with an assay and one made again from its record are the same: verify compares them."""
+    """A page written with an assay and one made again from its record are the same: verify
+    compares them.
+    """
     known = {
         "volatility": Measure(value=0.0),
         "beta": Measure(value=0.0),

@@ -1,4 +1,6 @@
-"""Verdict pages and tables: all numbers are there, nothing of others runs, and a browser draws it."""
+"""Verdict pages and tables: all numbers are there, nothing of others runs, and a browser draws
+it.
+"""
 
 import html
 import re

@@ -51,7 +51,8 @@ def test_winners_and_losers():
     said = answer(market)
     assert (
         said.headline
-        == "skilled is best: it beats buy and hold and every other agent by more than chance explains."
+        == "skilled is best: it beats buy and hold and every other agent by more than chance "
+        "explains."
     )
     assert "poor falls behind buy and hold by more than chance explains." in said.support
     assert in_words(market) == (
@@ -118,11 +119,14 @@ def test_the_sample_has_every_kind_of_row(place):
 
 
 def test_many_comparisons_make_one_weaker():
-    """What differs alone may be what chance gives among many: the recorded comparison says so, and is shown."""
+    """What differs alone may be what chance gives among many: the recorded comparison says so,
+    and is shown.
+    """
     edge = rival("edge", 0.0012, noise=0.003, seed=8)
     assert edge.versus.side == "above" and 0.001 < edge.versus.p_value
     among_many = corrected([edge.versus, *[LUCKY.versus] * 60], 0.95)[0]
     told = standing(with_row(edge, versus_baseline=among_many), made(BASE, edge))
     assert told.label == "cannot be told apart" and told.sentence == (
-        "edge cannot be told apart from buy and hold once the number of agents compared is allowed for."
+        "edge cannot be told apart from buy and hold once the number of agents compared is allowed "
+        "for."
     )

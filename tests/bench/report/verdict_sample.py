@@ -1,4 +1,6 @@
-"""A made-up assay that shows everything a verdict page can show; the tests and the eyes look at the same one."""
+"""A made-up assay that shows everything a verdict page can show; the tests and the eyes look at
+the same one.
+"""
 
 import msgspec
 

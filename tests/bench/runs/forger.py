@@ -1,8 +1,11 @@
-"""Attack ``verify`` on a recorded run: every kind of field and byte is changed, and nothing may pass.
+"""Attack ``verify`` on a recorded run: every kind of field and byte is changed, and nothing may
+pass.
 
-A change of a field is made as a forger would make it: the file is written in its own form again, and hashes, step
-counts, sums and scores that depend on it are computed anew, so that the run agrees with itself. A change of a byte
-is left as it is: that is a broken disk. What ``verify`` does not cover is listed with the reason."""
+A change of a field is made as a forger would make it: the file is written in its own form again,
+and hashes, step counts, sums and scores that depend on it are computed anew, so that the run agrees
+with itself. A change of a byte is left as it is: that is a broken disk. What ``verify`` does not
+cover is listed with the reason.
+"""
 
 import random
 import re
@@ -36,13 +39,18 @@ NOT_COVERED = {
     r"manifest\.json facts\.package ": "the environment is stated by the runner",
     r"manifest\.json spec\.slug": "the name of a run is not part of its work",
     r"manifest\.json agents\..*\.module": "our own code may move to another file",
-    r"manifest\.json benchmarks\.[^ ]*\.config\.(title|description)": "what a benchmark is called may be reworded",
+    r"manifest\.json benchmarks\.[^ ]*\.config\.(title|description)": "what a benchmark is called "
+    "may be reworded",
     r"manifest\.json benchmarks\.[^.]*\.sha256": "the forger computes it again",
     r"outcome\.json traceback": "it names files and lines of the runner's machine",
-    r"outcome\.json (model\.)?answers": "whether replies were live or replayed is stated by the runner",
-    r"(models/.*|dialogue)\.jsonl \d+\.reply\..*": "the replies of a model are a claim of the runner",
+    r"outcome\.json (model\.)?answers": "whether replies were live or replayed is stated by the "
+    "runner",
+    r"(models/.*|dialogue)\.jsonl \d+\.reply\..*": "the replies of a model are a claim of the "
+    "runner",
 }
-"""Fields that a forger can change without being contradicted, and why; none of them moves a score by itself."""
+"""Fields that a forger can change without being contradicted, and why; none of them moves a
+score by itself.
+"""
 _PAIRS = (
     "BUY SELL",
     "done failed",
@@ -60,7 +68,9 @@ _KINDS = {
 
 
 Tried = tuple[str, str, str]
-"""The kind of file, what was changed, and what became of it: contradicted, marked, passed or crashed."""
+"""The kind of file, what was changed, and what became of it: contradicted, marked, passed or
+crashed.
+"""
 
 
 def why_uncovered(what, not_covered=NOT_COVERED):
@@ -69,7 +79,10 @@ def why_uncovered(what, not_covered=NOT_COVERED):
 
 
 def counted(tried, not_covered=NOT_COVERED):
-    """Count what became of changes: made, contradicted, marked, ``not covered: WHY`` and ``MISSED: WHAT``."""
+    """Count what became of changes: made, contradicted, marked, ``not covered:
+
+    WHY`` and ``MISSED: WHAT``.
+    """
     found = Counter(made=len(tried))
     for _, what, became in tried:
         why = why_uncovered(what, not_covered) if became == "passed" else None
@@ -81,7 +94,9 @@ def counted(tried, not_covered=NOT_COVERED):
 
 
 def share_noticed(found):
-    """Return the share of counted changes that were noticed, of those that should be; None without any."""
+    """Return the share of counted changes that were noticed, of those that should be; None
+    without any.
+    """
     wanted = found["made"] - sum(
         count for name, count in found.items() if name.startswith("not covered")
     )
@@ -89,10 +104,12 @@ def share_noticed(found):
 
 
 def attack(folder, *, home=None, most=20, part=None, seed=0):
-    """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and verify each time.
+    """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and
+    verify each time.
 
-    With ``part`` only the changes of these numbers are tried, in an order that is drawn: the same ``most`` and
-    ``seed`` give the same order, so that all changes can be tried in parts."""
+    With ``part`` only the changes of these numbers are tried, in an order that is drawn: the same
+    ``most`` and ``seed`` give the same order, so that all changes can be tried in parts.
+    """
     with tempfile.TemporaryDirectory() as place:
         work, examined, rng = Path(place) / "run", {}, random.Random(seed)
         shutil.copytree(folder, work)
@@ -142,7 +159,9 @@ def attack(folder, *, home=None, most=20, part=None, seed=0):
 
 
 def field_at(path, was, now):
-    """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
+    """Name the one field that a changed byte lies in; None where it is no field, or not the only
+    one.
+    """
     try:
         if path.suffix == ".jsonl":
             then, after = (
@@ -174,7 +193,9 @@ _CLASSES = {
 
 
 def _changes(path, content, rng, most):
-    """Yield changes of a file: what is changed, and a function that returns the content then, None for no file."""
+    """Yield changes of a file: what is changed, and a function that returns the content then,
+    None for no file.
+    """
     yield from field_changes(path, content, rng, most)
     whole = f"{path.name} byte"
     yield f"{whole} all: removed", lambda: None
@@ -199,7 +220,9 @@ def _with_byte(content, place, other):
 
 
 def field_changes(path, content, rng, most=None):
-    """Yield changes of a file's fields: what is changed, and a function that returns the content then."""
+    """Yield changes of a file's fields: what is changed, and a function that returns the content
+    then.
+    """
     many = path.suffix == ".jsonl"
     values = [msgspec.json.decode(line) for line in (content.splitlines() if many else [content])]
     found = [(number, where) for number, value in enumerate(values) for where in leaves(value)]
@@ -236,7 +259,9 @@ def _written(path, value):
 
 
 def leaves(value, where=()):
-    """Yield the place of every value that is not a container, and of every list that can lose a member."""
+    """Yield the place of every value that is not a container, and of every list that can lose a
+    member.
+    """
     if not isinstance(value, dict) and value != []:
         yield where
     inside = (
@@ -268,11 +293,14 @@ def other_value(value, rng):
     return f"{day[1]}-{day[2]}-{'01' if day[3] != '01' else '02'}" if day else f"{value}x"
 
 
-# -- the forger ---------------------------------------------------------------------------------------------------
+# -- the forger ------------------------------------------------------------------------------------
 
 
 def cover_tracks(work, path, home=None):
-    """Make a changed run agree with itself: form, names, hashes, counts, sums and scores. What fails is left."""
+    """Make a changed run agree with itself: form, names, hashes, counts, sums and scores.
+
+    What fails is left.
+    """
     cover = {
         "manifest.json": _cover_manifest,
         "events.jsonl": _cover_journal,

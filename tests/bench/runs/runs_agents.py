@@ -152,7 +152,9 @@ class Dies(Base):
 
 @agents.register("test-special-floats")
 class SpecialFloats(Base):
-    """Buys a little, and sends numbers that are no size or price; every tenth day one that is refused whole."""
+    """Buys a little, and sends numbers that are no size or price; every tenth day one that is
+    refused whole.
+    """
 
     def answer(self, request: AskDecision) -> Decision:
         seen = request.observation

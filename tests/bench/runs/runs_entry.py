@@ -56,7 +56,10 @@ def perform_on_node(
 
 
 def hold_first_of_node(folder: Path) -> None:
-    """Say on which Ray node this is. The first on a node sleeps; others wait until two nodes were named."""
+    """Say on which Ray node this is.
+
+    The first on a node sleeps; others wait until two nodes were named.
+    """
     import ray
 
     mark = folder / ray.get_runtime_context().get_node_id()

@@ -1,4 +1,7 @@
-"""A tiny conversation and models that hold it, for testing the runner. Importing this registers them."""
+"""A tiny conversation and models that hold it, for testing the runner.
+
+Importing this registers them.
+"""
 
 import json
 import time
@@ -108,7 +111,9 @@ class Good(_Base):
 
 @scripted_models.register("tiny-slow")
 class Slow(_Base):
-    """Takes a moment, so that there is one in which to kill it, and counts how often it is asked."""
+    """Takes a moment, so that there is one in which to kill it, and counts how often it is
+    asked.
+    """
 
     def answer(self, request: AskModel) -> ModelReply:
         time.sleep(0.004)

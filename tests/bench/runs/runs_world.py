@@ -1,4 +1,6 @@
-"""A tiny market with everything in it (splits, dividends, suspensions, limits, a delisting), and runs over it."""
+"""A tiny market with everything in it (splits, dividends, suspensions, limits, a delisting), and
+runs over it.
+"""
 
 from pathlib import Path
 
@@ -120,7 +122,10 @@ def write_world(home: Path, seed: int = 0) -> None:
 
 
 def register() -> None:
-    """Register the tiny benchmarks, once per process. Workers take a benchmark from their task, not from here."""
+    """Register the tiny benchmarks, once per process.
+
+    Workers take a benchmark from their task, not from here.
+    """
     day = np.busday_offset(np.datetime64("2024-01-01", "D"), [WARM, SESSIONS - 1])
     for venue, (panel, universe, cash) in VENUES.items():
         name = f"tiny-{venue}-v1"

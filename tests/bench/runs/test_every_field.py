@@ -1,7 +1,10 @@
-"""Every field of a run's records and of its assay is changed in turn; ``verify`` notices what is not excused.
+"""Every field of a run's records and of its assay is changed in turn; ``verify`` notices what is
+not excused.
 
-A change is made as a forger would make it: what follows from the changed field is computed again, and pages, which
-would give the forgery away, are left out. An honest folder with the same contents is accused of nothing."""
+A change is made as a forger would make it: what follows from the changed field is computed again,
+and pages, which would give the forgery away, are left out. An honest folder with the same contents
+is accused of nothing.
+"""
 
 import shutil
 import sys
@@ -31,7 +34,8 @@ DAYS = ("--first", "2022-01-10", "--last", "2022-04-12")
 ASSAY = ("--portfolios", "100")
 EXCUSED = {
     **NOT_COVERED,
-    r"manifest\.json spec\.secret": "who chose the secret is named in a note; nothing is drawn from it here",
+    r"manifest\.json spec\.secret": "who chose the secret is named in a note; nothing is drawn "
+    "from it here",
 }
 """Fields whose change need not be noticed, and why. Of an assay there is none."""
 
@@ -108,7 +112,9 @@ def fast(monkeypatch):
 
 
 def looked(run, found):
-    """Return what is said of a run: the exit status first, and all that names what was changed or chosen."""
+    """Return what is said of a run: the exit status first, and all that names what was changed
+    or chosen.
+    """
     found = found if found.contradicted else check_beside(load_run(run), found)
     return found.exit_code, found.unchecked, found.notes, found.freedom
 

@@ -222,5 +222,5 @@ def test_choosing_one(monkeypatch):
     )
     with pytest.raises(UserError, match="unknown executor 'cloud'"):
         make_executor("cloud", entry=ENTRY)
-    with pytest.raises(UserError, match="got 0"):
+    with pytest.raises(UserError, match="0 workers are not possible"):
         make_executor("local", entry=ENTRY, workers=0)

@@ -1,4 +1,6 @@
-"""A disk that fills: one line, nothing half-written, and the run goes on to the same bytes once there is room."""
+"""A disk that fills: one line, nothing half-written, and the run goes on to the same bytes once
+there is room.
+"""
 
 import errno
 import os
@@ -17,7 +19,9 @@ from tradeassay_bench.runs import AgentSpec, resume, run
 
 
 def limited(most, work):
-    """Do something in a child whose files cannot grow beyond ``most`` bytes; return how it ended."""
+    """Do something in a child whose files cannot grow beyond ``most`` bytes; return how it
+    ended.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

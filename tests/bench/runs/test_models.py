@@ -1,4 +1,6 @@
-"""Models play: same bytes from replays and at any concurrency, honest failures, costs, badges, refusals."""
+"""Models play: same bytes from replays and at any concurrency, honest failures, costs, badges,
+refusals.
+"""
 
 import shutil
 from unittest import mock
@@ -235,7 +237,8 @@ def test_a_cap_needs_a_price(home, tmp_path):
 
 def prices(path):
     path.write_text(
-        '[prices."scripted/tiny-good"]\ninput = 1000.0\noutput = 1000.0\nsource = "a test"\nas_of = 2026-01-01\n'
+        '[prices."scripted/tiny-good"]\ninput = 1000.0\noutput = 1000.0\nsource = "a test"\nas_of '
+        "= 2026-01-01\n"
     )
     return path
 

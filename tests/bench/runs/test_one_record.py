@@ -28,7 +28,9 @@ def recorded(home, tmp_path_factory):
 
 
 def test_nothing_in_report_can_compute_a_figure():
-    """What is imported into ``report`` from where figures are computed: names, units, records, and one door."""
+    """What is imported into ``report`` from where figures are computed: names, units, records,
+    and one door.
+    """
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
         "tradeassay.metrics.reliability": {"Reliability"},

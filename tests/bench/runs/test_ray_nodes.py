@@ -1,4 +1,6 @@
-"""Two nodes, one of which is killed in the middle: what it did is lost, done again, and has the same bytes."""
+"""Two nodes, one of which is killed in the middle: what it did is lost, done again, and has the
+same bytes.
+"""
 
 import os
 import sys
@@ -39,7 +41,9 @@ def nodes():
 
 @pytest.fixture
 def marks(nodes, tmp_path):
-    """Where the first task on the second node says that it is there, which kills the node while it sleeps."""
+    """Where the first task on the second node says that it is there, which kills the node while
+    it sleeps.
+    """
     cluster, second = nodes
     folder = tmp_path / "marks"
     folder.mkdir()
@@ -83,7 +87,9 @@ class Sleeper:
             hold_first_of_node(pathlib.Path("{folder}"))
         return Decision(orders=(Order(symbol=seen.universe[0], amount=10, side="BUY"),) if seen.step == 0 else ())
 """
-"""The first episode on a node says that it is there and sleeps in its second session until the node is killed."""
+"""The first episode on a node says that it is there and sleeps in its second session until the
+node is killed.
+"""
 
 
 def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(

@@ -1,4 +1,6 @@
-"""Running: the same bytes however it is carried out, failures recorded, nothing overwritten, changes seen."""
+"""Running: the same bytes however it is carried out, failures recorded, nothing overwritten,
+changes seen.
+"""
 
 import shutil
 from importlib import import_module
@@ -317,7 +319,8 @@ def test_changed_code_beside_a_users_agent_is_refused(play, home, tmp_path, monk
     (package / "__init__.py").write_text("")
     (package / "picks.py").write_text("SYMBOLS = 1\n")
     (package / "trader.py").write_text(
-        "from many_files.picks import SYMBOLS\nfrom runs_agents import Provoker\nclass Trader(Provoker): ...\n"
+        "from many_files.picks import SYMBOLS\nfrom runs_agents import Provoker\nclass "
+        "Trader(Provoker): ...\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     trader = import_module("many_files.trader").Trader

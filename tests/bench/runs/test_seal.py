@@ -137,7 +137,9 @@ def test_a_plan_binds_the_run(planned, home, tmp_path):
 
 
 def test_a_run_on_other_data_than_was_planned_is_contradicted(planned, tmp_path):
-    """The same spec on data of the same name whose prices are others, in a store that agrees with it."""
+    """The same spec on data of the same name whose prices are others, in a store that agrees
+    with it.
+    """
     world.write_world(tmp_path / "home", seed=3)
     plan, _ = planned
     run(

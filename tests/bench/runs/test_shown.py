@@ -1,4 +1,6 @@
-"""What is shown of a run: a verdict for exactly its bytes, names that say no more than the record, its freedom."""
+"""What is shown of a run: a verdict for exactly its bytes, names that say no more than the
+record, its freedom.
+"""
 
 import json
 import shutil

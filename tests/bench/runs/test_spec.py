@@ -89,7 +89,7 @@ def test_what_names_no_agent_is_told_what_does(agents, said):
 @pytest.mark.parametrize(
     ("benchmark", "fields", "said"),
     [
-        (None, {"last": "2022-01-20"}, "benchmarks: nothing is given"),
+        (None, {"last": "2022-01-20"}, "no benchmark is given"),
         (5, {}, "5 in benchmarks is not a name"),
         ("quantcode-v1", {}, "tradeassay code run quantcode-v1"),
         ("tiny-us-v1", {"models": 3}, "3 in models is not a name"),
@@ -140,7 +140,7 @@ def test_a_named_baseline_is_not_added_again():
         ({"name": "a/b"}, "name 'a/b' is not a valid folder name"),
         ({"name": ".."}, "is not a valid folder name"),
         ({"name": ""}, "is not a valid folder name"),
-        ({"benchmarks": ()}, "benchmarks: nothing is given"),
+        ({"benchmarks": ()}, "no benchmark is given"),
         ({"agents": ()}, "agents: nothing is given"),
         ({"seeds": ()}, "seeds: nothing is given"),
         ({"seeds": (1, 1)}, "seeds: '1' is given twice"),
@@ -244,7 +244,10 @@ def test_a_grid_in_toml_and_in_json_under_another_name(tmp_path):
     assert spec.datasets == {"daily-us-v1": ("a", "b"), "daily-ashare-v1": ("a", "b")}
     assert spec.window == Window(first="2024-02-01", last="2024-06-28")
     assert spec.bootstrap.draws == 200
-    text = '{"benchmarks": "daily-us-v1", "agents": "cash", "datasets": {"daily-us-v1": "x"}, "name": "s"}'
+    text = (
+        '{"benchmarks": "daily-us-v1", "agents": "cash", "datasets": {"daily-us-v1": "x"}, '
+        '"name": "s"}'
+    )
     spec = load_spec(write(tmp_path, text, "a.json"), name="other")
     assert (spec.name, spec.benchmarks, spec.agents[0].name) == ("other", ("daily-us-v1",), "cash")
     assert spec.datasets == {"daily-us-v1": ("x",)}
@@ -288,7 +291,7 @@ def test_a_grid_in_toml_and_in_json_under_another_name(tmp_path):
         (
             "benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }",
             "0 bootstrap draws",
-            "ask for 1 to",
+            "give 1 to",
         ),
         ("benchmarks = ['a', 'a']\nagents = ['x']", "'a' is given twice", "remove"),
         ("benchmarks = [", "is not valid TOML", "correct the line"),

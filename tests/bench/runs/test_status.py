@@ -1,4 +1,6 @@
-"""A run that is not finished can be looked at: how far it has come, and what was refused, in the model's words."""
+"""A run that is not finished can be looked at: how far it has come, and what was refused, in the
+model's words.
+"""
 
 import fcntl
 import io
@@ -147,7 +149,8 @@ def test_lines_say_who_asks_what_and_what_it_took(lines):
     listen(RunEnded(complete=True))
     assert stream.getvalue().splitlines() == [
         "playing: 2 episodes",
-        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
+        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 "
+        "research",
         "asked: 1 call, 1,200 tokens, $0.25",
     ]
 

@@ -31,7 +31,9 @@ def folder(honest, tmp_path):
 
 
 def tamper(folder, key, change):
-    """Change a journal and cover the tracks: canonical form, hash and number of steps are put right."""
+    """Change a journal and cover the tracks: canonical form, hash and number of steps are put
+    right.
+    """
     path = folder / "episodes" / key / "events.jsonl"
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     change(lines)

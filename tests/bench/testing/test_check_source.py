@@ -89,7 +89,7 @@ def broken(panel: Panel, field: str, **change: Any) -> Panel:
         (lambda p: broken(p, "facts", source=" "), "facts.source empty"),
         (lambda p: broken(p, "facts", biases=("two\nlines",)), "one plain sentence"),
         (lambda p: broken(p, "facts", retrieved_at="yesterday"), "retrieved_at"),
-        (lambda p: broken(p, "name", to=""), "no name"),
+        (lambda p: broken(p, "name", to=""), "a panel without a name"),
         (
             lambda p: broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5}),
             "generates faulty data",

@@ -107,7 +107,9 @@ def test_targets_that_never_change_give_no_order():
 
 
 def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order():
-    """Otherwise a program could say by the last digits when to rebalance, and know later bars by then."""
+    """Otherwise a program could say by the last digits when to rebalance, and know later bars by
+    then.
+    """
     bars = bars_of(A=[100.0, 101.0, 102.0, 103.0])
     log = orders_for(column(1, 1 - 9e-10, 1 + 9e-10, 1), bars, terms("percent", 90))
     assert log.turn.tolist() == [1]

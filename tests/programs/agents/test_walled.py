@@ -1,4 +1,6 @@
-"""Agents of a file behind walls: they see the view and decide as they would without, and find nothing else."""
+"""Agents of a file behind walls: they see the view and decide as they would without, and find
+nothing else.
+"""
 
 import ast
 import re
@@ -131,7 +133,9 @@ def test_a_file_that_needs_the_data_is_refused_before_it_plays(home, tmp_path):
 
 
 def test_a_file_is_not_run_outside_the_walls(home, tmp_path):
-    """To leave what it reads where it finds it later: not even to see which methods its class has."""
+    """To leave what it reads where it finds it later: not even to see which methods its class
+    has.
+    """
     left = tmp_path / "agent" / "loot.py"
     leaves = f"try:\n    open({str(left)!r}, 'w').close()\nexcept OSError:\n    pass\n"
     for cls, more in (("Mine", ""), ("Other", "\n\nclass Other(vars()['Mine']):\n    pass\n")):

@@ -133,7 +133,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(given, told, pl
         given(line)
     assert "quantcode-v1, agentic, formal, backtrader" in given("compare mute mute").out
     said = given(f"{argv} --turns 2 --name other").err
-    own = re.search(r"task by task, give it --secret (\w{32})$", said, re.MULTILINE)
+    own = re.search(r"use --secret (\w{32}) in another run", said, re.MULTILINE)
     assert (
         f"run mute again with --secret {own[1]}" in told("compare other mute")["pairs"][0]["reason"]
     )
@@ -232,7 +232,10 @@ def test_a_program_of_ones_own(given, told, place):
 @pytest.mark.slow
 @needs_walls
 def test_a_program_without_a_task_is_examined_but_not_scored(given, told, place):
-    body = "def signals(frame):\n    return (frame['close'].shift({}) > frame['close']).astype(float)\n"
+    body = (
+        "def signals(frame):\n    return (frame['close'].shift({}) > "
+        "frame['close']).astype(float)\n"
+    )
     (place / "late.py").write_text(body.format(1))
     (place / "early.py").write_text(body.format(-1))
     assert (
@@ -366,7 +369,10 @@ def test_strategies_are_listed_shown_and_written(given, told, place):
 
 def test_a_run_without_submissions_is_reported_verified_and_resumed(given, told, place):
     """The builder forgets its program at first, so one iteration needs no sandbox."""
-    argv = "code run systrade-v1 -m scripted/builder-mends --strategy bollinger --name forgot --iterations"
+    argv = (
+        "code run systrade-v1 -m scripted/builder-mends --strategy bollinger --name forgot "
+        "--iterations"
+    )
     shown = given(f"{argv} 1")
     assert "bollinger__s0: nothing handed in" in shown.err
     assert "scripted/builder-mends" in shown.out and (place / "runs/forgot/report.html").is_file()
@@ -440,7 +446,8 @@ def test_a_program_that_opens_a_path_with_slashes_at_its_start_is_judged(
 ):
     monkeypatch.chdir(tmp_path)
     Path("slashes.py").write_text(
-        f"import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        open({path!r})\n"
+        "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        "
+        f"open({path!r})\n"
     )
     found = told("code eval slashes.py", 1)
     assert found["outcome"] == "backtest" and "refused file: openat(read /" in json.dumps(found)

@@ -35,7 +35,8 @@ def test_a_header_of_a_hundred_thousand_columns_is_refused(tell, tmp_path, wide,
     said = tell(line.split(), 2).err
     assert time.process_time() - before < 20
     assert said.strip().splitlines()[-1] == (
-        "error: wide.csv has 100,002 columns, at most 20,000 are read (give one row per day and symbol)"
+        "error: wide.csv has 100,002 columns, at most 20,000 are read (give one row per day and "
+        "symbol)"
     )
 
 

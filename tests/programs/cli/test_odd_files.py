@@ -1,4 +1,6 @@
-"""Files and numbers that would never end, or would be passed over in silence, are refused in one line."""
+"""Files and numbers that would never end, or would be passed over in silence, are refused in one
+line.
+"""
 
 import os
 import shlex
@@ -61,7 +63,7 @@ def test_more_random_portfolios_than_anybody_draws_are_refused(given, tmp_path, 
     said = given(f"luck {shlex.quote(str(run))} --portfolios {number}", 2).err
     assert (
         said.strip().splitlines()[-1]
-        == f"error: {number} random portfolios (ask for 1 to 1,000,000)"
+        == f"error: {number} random portfolios (use 1 to 1,000,000)"
     )
 
 

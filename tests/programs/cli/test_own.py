@@ -165,10 +165,14 @@ def test_an_account_whose_orders_were_refused_says_so(place, given):
     (place / "short.py").write_text(
         "class Shorts:\n"
         "    def reply(self, asked):\n"
-        "        order = {'symbol': asked['observation']['names'][0]['symbol'], 'unit': 'target_weight'}\n"
+        "        order = {'symbol': asked['observation']['names'][0]['symbol'], 'unit': "
+        "'target_weight'}\n"
         "        return {'answer': {'orders': [{**order, 'amount': -0.1}], 'reason': 'it falls'}}\n"
     )
-    said = "100% of the orders of Python class: Shorts were refused by the venue, most often: no shorting."
+    said = (
+        "100% of the orders of Python class: Shorts were refused by the venue, most often: no "
+        "shorting."
+    )
     assert said in in_line(given(f"run {WEEK} -a ./short.py:Shorts --name short"))
     assert said in (place / "runs/short/report.html").read_text(encoding="utf-8")
 
@@ -342,8 +346,9 @@ print(json.dumps(told))
 
 
 def told_in(folder, *lines):
-    """Give commands in one process that starts in a folder, whose packages are installed for it; return of each
-    its status, and what it printed in both places as one line."""
+    """Give commands in one process that starts in a folder, whose packages are installed for it;
+    return of each its status, and what it printed in both places as one line.
+    """
     words = json.dumps([line.split() for line in lines])
     command = [sys.executable, "-c", TELL, words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -418,8 +423,9 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
 
 
 def without_their_package(place, given):
-    """What cannot be re-derived without the package is no lie, and a changed page is one; the same holds for a
-    site of both runs."""
+    """What cannot be re-derived without the package is no lie, and a changed page is one; the
+    same holds for a site of both runs.
+    """
     package = place / "their_market"
     received = package / "received"
     for slug in ("market", "rule"):
@@ -500,8 +506,10 @@ def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
 
 def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, given):
     (place / "at_times.py").write_text(
-        "from tradeassay_bench.core.orders import Decision\nclass Mine:\n    def answer(self, request):\n"
-        "        if request.observation.step == 3:\n            raise RuntimeError('in the middle')\n"
+        "from tradeassay_bench.core.orders import Decision\nclass Mine:\n    def answer(self, "
+        "request):\n"
+        "        if request.observation.step == 3:\n            raise RuntimeError('in the "
+        "middle')\n"
         "        return Decision(reason='waits')\n"
     )
     out = given(f"run {WEEK} -a ./at_times.py:Mine --name at-times").out

@@ -1,4 +1,6 @@
-"""The smallest strategy for gates and drift: its semantics, a card that says the same, and logs of trades."""
+"""The smallest strategy for gates and drift: its semantics, a card that says the same, and logs
+of trades.
+"""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +27,9 @@ CARD = {
 
 
 def semantics(**k: Any) -> Semantics:
-    """Return the frozen semantics; ``k`` says more about the parameter of that name, such as a tolerance."""
+    """Return the frozen semantics; ``k`` says more about the parameter of that name, such as a
+    tolerance.
+    """
     rule = {
         "id": "in",
         "from": ["flat"],

@@ -1,4 +1,6 @@
-"""One program in either framework, on terms of a test's own, and what must hold whatever it sends back."""
+"""One program in either framework, on terms of a test's own, and what must hold whatever it
+sends back.
+"""
 
 from types import ModuleType
 from typing import Any
@@ -37,7 +39,9 @@ def sent(columns: dict[str, Any], answers: tuple[bytes, ...] = ()) -> JobResult:
 
 
 def adds_up(done: Backtest, bars: TaskBars, terms: BrokerTerms) -> bool:
-    """Do everything that an evaluation does with a run; returns whether there was an account, which adds up."""
+    """Do everything that an evaluation does with a run; returns whether there was an account,
+    which adds up.
+    """
     compile_failure(done)
     backtest_stage(done)
     if done.failure is not None:

@@ -1,4 +1,6 @@
-"""Bars that strategies are run on: the same for ever, whole, and of the kind that the market's name says."""
+"""Bars that strategies are run on: the same for ever, whole, and of the kind that the market's
+name says.
+"""
 
 import hashlib
 

@@ -1,7 +1,8 @@
-"""Whatever a program sends, and whatever a model answers, is read or refused: it never breaks the examiner.
+"""Whatever a program sends, and whatever a model answers, is read or refused: it never breaks the
+examiner.
 
-The inputs and the doors are those of ``tests/support/fuzz_programs.py``. Orders and targets that get as far as the
-account are asked about in ``backtrader/test_replay.py`` and ``test_frames.py``.
+The inputs and the doors are those of ``tests/support/fuzz_programs.py``. Orders and targets that
+get as far as the account are asked about in ``backtrader/test_replay.py`` and ``test_frames.py``.
 """
 
 import random

@@ -21,7 +21,10 @@ from tradeassay_programs.reward import Pool, ScoredAnswer, batch, perform, read_
 
 SECRET = "5e" * 16
 TASK = load_task("d-sma-cross-long")
-CRASHES = "import backtrader as bt\n\nclass S(bt.Strategy):\n    def next(self):\n        self.nothing.buy()\n"
+CRASHES = (
+    "import backtrader as bt\n\nclass S(bt.Strategy):\n    def next(self):\n        "
+    "self.nothing.buy()\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_a_program_is_found_in_a_fence():
         ),
         (["a"], TASK, {"judge": "behavior"}, "unknown judge"),
         (["a"], TASK, {"framework": "qlib"}, "unknown framework"),
-        (["a"], TASK, {"workers": 0}, "got 0"),
+        (["a"], TASK, {"workers": 0}, "0 workers are not possible"),
         ("a", TASK, {}, "expected a list of answers"),
     ],
 )
@@ -164,7 +167,9 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
 def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One caller's task is broken, one has a task of its own under an id that another uses, one is interrupted."""
+    """One caller's task is broken, one has a task of its own under an id that another uses, one
+    is interrupted.
+    """
     broken = msgspec.structs.replace(TASK, id="broken", market="no such market")
     silent = msgspec.structs.replace(
         TASK, reference="", sizing=Sizing(kind="fixed", value=1e9)

@@ -1,4 +1,6 @@
-"""What the reward can be climbed by: nearer is never worth less, and ignoring the task is worth little."""
+"""What the reward can be climbed by: nearer is never worth less, and ignoring the task is worth
+little.
+"""
 
 import itertools
 import re
@@ -104,10 +106,13 @@ def test_an_endless_program_is_stopped_by_a_limit_that_fits():
 
 
 IGNORING = {
-    "every fifth bar": "if not self.position:\n            self.buy()\n        elif len(self) % 5 == 0:\n"
+    "every fifth bar": "if not self.position:\n            self.buy()\n        elif len(self) % 5 "
+    "== 0:\n"
     "            self.close()",
-    "every bar": "if not self.position:\n            self.buy()\n        else:\n            self.close()",
-    "a cross of averages": "if not self.position:\n            if self.cross > 0:\n                self.buy()\n"
+    "every bar": "if not self.position:\n            self.buy()\n        else:\n            "
+    "self.close()",
+    "a cross of averages": "if not self.position:\n            if self.cross > 0:\n                "
+    "self.buy()\n"
     "        elif self.cross < 0:\n            self.close()",
 }
 FORM = """import backtrader as bt

@@ -111,7 +111,8 @@ def tiny_task(**changes: object) -> CodeTask:
         "difficulty": "easy",
         "timeframe": "1d",
         "family": "trend",
-        "formal": "Buy 10 units when the 5-bar average crosses above the 15-bar one; close when it crosses below.",
+        "formal": "Buy 10 units when the 5-bar average crosses above the 15-bar one; close when it "
+        "crosses below.",
         "conversational": "Own it while the fast line is on top. 5 and 15 days, 10 units.",
         "market": "us",
         "bars": 250,
@@ -135,7 +136,9 @@ TASK = tiny_task()
 
 
 class Remembering:
-    """An executor that runs the same job once for all tests of this file: they draw the same markets."""
+    """An executor that runs the same job once for all tests of this file: they draw the same
+    markets.
+    """
 
     def __init__(self, executor: JobExecutor) -> None:
         self.executor, self.tier = executor, executor.tier
@@ -395,10 +398,14 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool):
 
 
 def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool):
-    """Only on some markets it trades at all: which, hangs on a price. One that never trades stays wrong."""
+    """Only on some markets it trades at all: which, hangs on a price.
+
+    One that never trades stays wrong.
+    """
     moody = LATER.replace(
         "def next(self):",
-        "def next(self):\n        if self.data.close.get(ago=1 - len(self))[0] * 100 % 3 >= 1: return",
+        "def next(self):\n        if self.data.close.get(ago=1 - len(self))[0] * 100 % 3 >= 1: "
+        "return",
     )
     decoys = tuple(
         Decoy(name=name, kind="wrong-entry", fails_at="judge", source=source)
@@ -425,6 +432,9 @@ def test_all_tasks_hold(pool, part):
 
 @pytest.mark.slow
 def test_a_thorough_look_finds_no_more(pool):
-    """Every program ends where it should. Which constants matter on the drawn markets is not asked here."""
+    """Every program ends where it should.
+
+    Which constants matter on the drawn markets is not asked here.
+    """
     report = validate(load_tasks()[::10], pool, config=ValidateConfig(thorough=True))
     assert [line.name for line in report.lines if line.outcome != line.expected] == [], report.wrong

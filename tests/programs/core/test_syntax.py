@@ -1,4 +1,6 @@
-"""Sources are read in several threads at once: in the event loop's, and in those that examine programs."""
+"""Sources are read in several threads at once: in the event loop's, and in those that examine
+programs.
+"""
 
 import ast
 import gc

@@ -1,4 +1,6 @@
-"""The loop of ``examples/training/grpo.py`` on a tiny network, and a judge that needs no programs."""
+"""The loop of ``examples/training/grpo.py`` on a tiny network, and a judge that needs no
+programs.
+"""
 
 import argparse
 import importlib.util
@@ -31,7 +33,9 @@ def grpo() -> Any:
 
 
 class Judge:
-    """Pays for tokens like the task's, modulo 4; ``spoiled`` examinations look worse than they are."""
+    """Pays for tokens like the task's, modulo 4; ``spoiled`` examinations look worse than they
+    are.
+    """
 
     def __init__(self, spoiled: tuple[int, ...] = ()) -> None:
         self.early, self.spoiled, self.looks = EarlyStop(), spoiled, itertools.count(1)

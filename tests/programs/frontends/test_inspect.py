@@ -1,4 +1,6 @@
-"""The benchmarks through Inspect's own front door, with a mock model or one that answers as the scripted do."""
+"""The benchmarks through Inspect's own front door, with a mock model or one that answers as the
+scripted do.
+"""
 
 import json
 import math
@@ -28,7 +30,10 @@ pytestmark = pytest.mark.journey
 
 
 def task(name: str, **settings: Any) -> Any:
-    """Return a task. Inspect is imported by the tests that use it: every worker collects this file."""
+    """Return a task.
+
+    Inspect is imported by the tests that use it: every worker collects this file.
+    """
     from tradeassay_programs.frontends import inspect_programs
 
     return getattr(inspect_programs, name)(**settings)

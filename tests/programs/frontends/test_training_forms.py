@@ -1,4 +1,6 @@
-"""Tasks and rewards in the forms of training libraries; the slow tests need the libraries themselves."""
+"""Tasks and rewards in the forms of training libraries; the slow tests need the libraries
+themselves.
+"""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,8 +1,9 @@
-"""Answers of two real models that counted as failures, hundreds of them, labelled by hand with whose fault it was.
+"""Answers of two real models that counted as failures, hundreds of them, labelled by hand with
+whose fault it was.
 
-``model``: it gave nothing that could be taken. ``prompt``: what we asked led there, and was changed. ``human``: a
-careful person would have accepted it. ``read`` says whether an answer can be read at all (a trading answer can be
-read and its orders still be refused).
+``model``: it gave nothing that could be taken. ``prompt``: what we asked led there, and was
+changed. ``human``: a careful person would have accepted it. ``read`` says whether an answer can be
+read at all (a trading answer can be read and its orders still be refused).
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Replies that nobody hoped for: loops, traps for patterns, and a thousand odd ones whose meaning is known."""
+"""Replies that nobody hoped for: loops, traps for patterns, and a thousand odd ones whose
+meaning is known.
+"""
 
 import json
 import random
@@ -84,7 +86,8 @@ def test_blocks_are_those_of_one_simple_pattern():
 
 
 APOLOGIES = (
-    "I'm sorry, but as a language model I cannot predict markets. That said, here is my decision:\n",
+    "I'm sorry, but as a language model I cannot predict markets. That said, here is my "
+    "decision:\n",
     "Sure! Here you go 😊\n",
     "First I thought of selling everything (see {my notes}). Then I changed my mind.\n",
     "Step 1: look at `asset_0001`.\nStep 2: decide.\n\n",

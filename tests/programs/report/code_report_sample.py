@@ -1,4 +1,6 @@
-"""A finished QuantCode run whose programs were never run: what the sandbox would have found is given."""
+"""A finished QuantCode run whose programs were never run: what the sandbox would have found is
+given.
+"""
 
 from contextlib import contextmanager
 from unittest import mock

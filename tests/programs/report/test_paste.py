@@ -1,4 +1,6 @@
-"""Tables, cards and trackers: every number of the leaderboard is in them, and nothing leaves by itself."""
+"""Tables, cards and trackers: every number of the leaderboard is in them, and nothing leaves by
+itself.
+"""
 
 import csv
 import io

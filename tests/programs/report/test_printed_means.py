@@ -1,4 +1,6 @@
-"""Every mean that a page of programs prints is the mean of what is printed beside it, or says over how many."""
+"""Every mean that a page of programs prints is the mean of what is printed beside it, or says
+over how many.
+"""
 
 import math
 from dataclasses import replace
@@ -23,7 +25,9 @@ DIMENSIONS = ("D1", "D2", "D3", "D4")
 
 @pytest.fixture(scope="module")
 def systrade(tmp_path_factory):
-    """A run in which some submissions have no D1 and no year, so that means are over different ones."""
+    """A run in which some submissions have no D1 and no year, so that means are over different
+    ones.
+    """
     sample = systrade_sample.examined
 
     def partly(submission, spec, *rest, **more):

@@ -1,4 +1,6 @@
-"""The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
+"""The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd
+runs.
+"""
 
 import re
 import shutil

@@ -1,6 +1,9 @@
-"""What the kill tests start, in a process of its own: a run of rules, of a slow model or of programs.
+"""What the kill tests start, in a process of its own: a run of rules, of a slow model or of
+programs.
 
-``python runs_child.py rules FOLDER HOME WORKERS``, ``model FOLDER HOME LOG``, ``programs FOLDER LOG KILL_AT``."""
+``python runs_child.py rules FOLDER HOME WORKERS``, ``model FOLDER HOME LOG``, ``programs FOLDER LOG
+KILL_AT``.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A benchmark of programs that needs no sandbox: a model is asked for programs, their lines are counted."""
+"""A benchmark of programs that needs no sandbox: a model is asked for programs, their lines are
+counted.
+"""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,7 @@
-"""What travels to a cluster's nodes: a stand-in performs it here, from bytes. ``test_ray`` has the real one."""
+"""What travels to a cluster's nodes: a stand-in performs it here, from bytes.
+
+``test_ray`` has the real one.
+"""
 
 import pytest
 import runs_code_toy as toy

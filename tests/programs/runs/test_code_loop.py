@@ -1,4 +1,6 @@
-"""The loop that every benchmark of programs runs in: items, files, resume, replay, money, refusals."""
+"""The loop that every benchmark of programs runs in: items, files, resume, replay, money,
+refusals.
+"""
 
 import contextlib
 import os
@@ -150,7 +152,8 @@ def test_recorded_answers_are_replayed_and_nothing_else(tmp_path):
 def test_money_runs_out(tmp_path):
     prices = tmp_path / "prices.toml"
     prices.write_text(
-        '[prices."scripted/*"]\ninput = 1000.0\noutput = 1000.0\nas_of = 2026-01-01\nsource = "a test"\n'
+        '[prices."scripted/*"]\ninput = 1000.0\noutput = 1000.0\nas_of = 2026-01-01\nsource = "a '
+        'test"\n'
     )
     asking = Asking(prices=prices, max_usd=0.05, concurrency=1)
     run = run_spec(ToySpec(tasks=2), tmp_path / "r", asking=asking)

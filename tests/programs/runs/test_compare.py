@@ -175,7 +175,10 @@ def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(tmp_pat
     ):  # as somebody who edits the program would run it
         folder = run(WIDE, tmp_path / "r").folder
     found = verify(folder)
-    why = "the rules differ from those of 'systrade-v1': score.gates.tolerance is 1000000000.0, registered is 1e-06"
+    why = (
+        "the rules differ from those of 'systrade-v1': score.gates.tolerance is 1000000000.0, "
+        "registered is 1e-06"
+    )
     assert found.exit_code == 3 and not found.violations
     assert {(one.claim, one.outcome) for one in found.claims if one.why == why} == {
         (claim, "cannot be checked") for claim in ("rules", "programs", "conversation", "scores")

@@ -1,4 +1,6 @@
-"""Forgeries that agree with themselves, beside those of tests/forgeries: replies and data of the runner's own."""
+"""Forgeries that agree with themselves, beside those of tests/forgeries: replies and data of the
+runner's own.
+"""
 
 import json
 import re
@@ -124,7 +126,9 @@ def test_changes_to_a_run_of_every_benchmark_are_noticed(name, tmp_path):
 
 
 def test_forged_numbers_never_end_in_a_traceback(forged, home):
-    """Sums of nothing, names that are not listed, and numbers that are none, wherever a journal holds one."""
+    """Sums of nothing, names that are not listed, and numbers that are none, wherever a journal
+    holds one.
+    """
     path = forged / "episodes" / RULE / "events.jsonl"
     honest = path.read_bytes()
     for old, new in (
@@ -149,7 +153,9 @@ def test_a_manifest_that_names_other_folders_is_refused(forged, home):
 
 @pytest.mark.parametrize("way", ["absolute", "relative", "climbing"])
 def test_data_that_came_along_is_never_re_derived(home, tmp_path, monkeypatch, way):
-    """A folder beside the run can hold any prices: a name that leads to it is not data of the store."""
+    """A folder beside the run can hold any prices: a name that leads to it is not data of the
+    store.
+    """
     shutil.copytree(home / "store" / "tiny-us", tmp_path / "sent" / "us-2024")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / ("here" if way == "climbing" else "sent"))
@@ -173,7 +179,9 @@ def test_data_that_came_along_is_never_re_derived(home, tmp_path, monkeypatch, w
 
 
 def test_a_failed_episode_does_not_become_a_neutral_one(home, tmp_path, monkeypatch):
-    """A model that never answered is written down as one that held its cash, account and scores included."""
+    """A model that never answered is written down as one that held its cash, account and scores
+    included.
+    """
     spec = talk.talk_spec(
         "tiny-mute", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17")
     )

@@ -238,7 +238,8 @@ def test_running_loads_neither_pandas_nor_inspect_into_the_caller(home, tmp_path
         "import sys, runs_world, tradeassay_bench;"
         "tradeassay_bench.run(runs_world.tiny_spec(), folder=sys.argv[1], home=sys.argv[2], "
         "workers=2, progress='none');"
-        "heavy = [m for m in ('pandas', 'inspect_ai', 'polars', 'numba', 'scipy', 'exchange_calendars')"
+        "heavy = [m for m in ('pandas', 'inspect_ai', 'polars', 'numba', 'scipy', "
+        "'exchange_calendars')"
         " if m in sys.modules]; assert not heavy, heavy"
     )
     env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}

@@ -1,4 +1,6 @@
-"""Runs and archives that were received, or made to hurt whoever verifies them: bounds, paths, one-line faults."""
+"""Runs and archives that were received, or made to hurt whoever verifies them: bounds, paths,
+one-line faults.
+"""
 
 import json
 import os

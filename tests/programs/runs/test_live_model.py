@@ -137,7 +137,9 @@ def paid(server, home, tmp_path, monkeypatch):
 
 
 def spend(honest, folder, home, **changes):
-    """Write every recorded answer of a copy with another usage, and what depends on it again, as a forger does."""
+    """Write every recorded answer of a copy with another usage, and what depends on it again, as
+    a forger does.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(honest, folder)
     for episode in read_manifest(folder / "manifest.json").episodes:

@@ -58,9 +58,14 @@ def test_files_of_every_kind_of_agent(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["python", "pipe", "file"])
 def test_a_swapped_file_is_not_the_plan(kind, home, tmp_path, monkeypatch):
-    """The file that an agent is made of, or one that it imports, is swapped after the plan was published."""
+    """The file that an agent is made of, or one that it imports, is swapped after the plan was
+    published.
+    """
     monkeypatch.chdir(tmp_path)
-    rule = "import other\nclass Rule:\n    def answer(self, request):\n        raise ValueError(other.WORD)\n"
+    rule = (
+        "import other\nclass Rule:\n    def answer(self, request):\n        raise "
+        "ValueError(other.WORD)\n"
+    )
     (tmp_path / "other.py").write_text("WORD = 'x'\n")
     (tmp_path / "mind.py").write_text(rule.replace("answer", "reply") if kind != "file" else rule)
     params = {

@@ -296,7 +296,9 @@ def test_the_mending_one_gets_better_and_the_silent_one_loops():
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 def test_no_way_to_cheat_scores():
-    """What is printed is not believed, whoever looks ahead breaks in a fed run and is named, as is the rest."""
+    """What is printed is not believed, whoever looks ahead breaks in a fed run and is named, as
+    is the rest.
+    """
     with open_code_executor(1) as executor:
         found = [check_program(source, TASK, executor=executor) for source in CHEATS["backtrader"]]
         frame = [

@@ -1,4 +1,6 @@
-"""A run's secret: drawn once, kept in the manifest, taken over by replays, ignored by first versions."""
+"""A run's secret: drawn once, kept in the manifest, taken over by replays, ignored by first
+versions.
+"""
 
 import json
 

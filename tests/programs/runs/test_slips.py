@@ -1,4 +1,6 @@
-"""What callers of the Python calls get wrong ends in one line that says what to do, in Python's words."""
+"""What callers of the Python calls get wrong ends in one line that says what to do, in Python's
+words.
+"""
 
 import pandas as pd
 import pytest
@@ -99,7 +101,7 @@ def test_a_slip_ends_in_one_line_with_the_mend(slip, tmp_path, monkeypatch):
     ],
 )
 def test_a_slip_of_who_reads_a_view(slip, view):
-    with pytest.raises(UserError, match=r"give|one of"):
+    with pytest.raises(UserError, match=r"give|use|one of"):
         slip(view)
 
 

@@ -1,4 +1,6 @@
-"""SysTradeBench from end to end: scripted builders, the real sandbox, one strategy; and sums without a sandbox."""
+"""SysTradeBench from end to end: scripted builders, the real sandbox, one strategy; and sums
+without a sandbox.
+"""
 
 import shutil
 import signal
@@ -177,8 +179,9 @@ def test_a_resume_makes_the_same_bytes(run, tmp_path, executor):
 @needs_walls
 @pytest.mark.slow
 def test_a_machine_that_kills_children_makes_the_same_bytes(run, tmp_path, executor, monkeypatch):
-    """The mended item is played anew; every fifth child is killed at its start, as where memory is short: a
-    killed child whose code had begun ends the run."""
+    """The mended item is played anew; every fifth child is killed at its start, as where memory
+    is short: a killed child whose code had begun ends the run.
+    """
     children, take = count(), Supervisor._take_message
 
     def killed(self):

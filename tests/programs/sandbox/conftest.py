@@ -1,4 +1,6 @@
-"""Sandboxes shared by the tests of this folder; they skip where the machine cannot hold untrusted code."""
+"""Sandboxes shared by the tests of this folder; they skip where the machine cannot hold
+untrusted code.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Programs of tests that are fed rows of one number, and jobs that run them.
 
-They read the pipe themselves while they are loaded, so the harness that is named finds no row left. What they
-answer to a row is empty, unless they say otherwise.
+They read the pipe themselves while they are loaded, so the harness that is named finds no row left.
+What they answer to a row is empty, unless they say otherwise.
 """
 
 import struct
@@ -39,8 +39,9 @@ while len(frame := os.read(7, 8)) == 8:
 
 
 def fed_program(body: str = "tell()") -> str:
-    """Return a program that does ``body`` on every row; it knows ``close``, the row's ``number`` from 1 and
-    ``tell``, which answers."""
+    """Return a program that does ``body`` on every row; it knows ``close``, the row's ``number``
+    from 1 and ``tell``, which answers.
+    """
     return LOOP.replace("{body}", body.strip().replace("\n", "\n    "))
 
 

@@ -1,7 +1,8 @@
-"""Nothing that one job does is seen by the next: a sender tries to leave a bit, a reader looks for it.
+"""Nothing that one job does is seen by the next: a sender tries to leave a bit, a reader looks for
+it.
 
-The list was written from the sandbox's documentation, before its code was read. What can only be timed (pages in
-memory, processors, frequency) is measured by ``perf/covert_channels.py``.
+The list was written from the sandbox's documentation, before its code was read. What can only be
+timed (pages in memory, processors, frequency) is measured by ``perf/covert_channels.py``.
 """
 
 import os
@@ -144,7 +145,9 @@ def test_nothing_is_left_for_the_next_job(name, walls, request):
 
 @pytest.fixture
 def library(monkeypatch):
-    """A module that every user can read and no other program knows: common ones may be read at any time."""
+    """A module that every user can read and no other program knows: common ones may be read at
+    any time.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         file = Path(folder) / "read_by_jobs.py"

@@ -1,4 +1,6 @@
-"""The escape suite: everything must hold here, and the suite must notice when something does not."""
+"""The escape suite: everything must hold here, and the suite must notice when something does
+not.
+"""
 
 import os
 import subprocess
@@ -66,7 +68,9 @@ def test_no_attack_of_the_short_form_gets_out_of_standard_walls(machine):
 
 
 class PlainSubprocess(JobExecutor):
-    """An executor as harnesses without a sandbox have them: a bounded subprocess and a trusted pipe."""
+    """An executor as harnesses without a sandbox have them: a bounded subprocess and a trusted
+    pipe.
+    """
 
     tier = Tier(level="standard")
 
@@ -75,7 +79,8 @@ class PlainSubprocess(JobExecutor):
             "import sys, resource\n"
             "resource.setrlimit(resource.RLIMIT_CPU, (8, 8))\n"
             "from tradeassay_programs.sandbox.codec import Caps, decode, encode\n"
-            "from tradeassay_programs.sandbox.strategy import StrategyCall as Call, parse, run_code\n"
+            "from tradeassay_programs.sandbox.strategy import StrategyCall as Call, parse, "
+            "run_code\n"
             "import msgspec\n"
             "order = msgspec.json.decode(sys.argv[1], type=Call)\n"
             "code, _ = parse(sys.argv[2], None)\n"
@@ -139,7 +144,9 @@ CLOSED = 77
 
 
 def needed_paths() -> set[Path]:
-    """Return what another user must reach to import the package, by the names in use and by the real ones."""
+    """Return what another user must reach to import the package, by the names in use and by the
+    real ones.
+    """
     named = {Path(one) for one in (sys.executable, sys.prefix, sys.base_prefix, __file__, *FOLDERS)}
     return named | {path.resolve() for path in named}
 
@@ -152,8 +159,10 @@ def closed_folder(paths: Iterable[Path]) -> Path | None:
 
 
 def open_to_others(paths: set[Path]) -> None:
-    """Cover every closed folder above ``paths`` with one that all may enter, in which these paths still lead to
-    what they are. This is seen in a mount namespace of this process's own only."""
+    """Cover every closed folder above ``paths`` with one that all may enter, in which these
+    paths still lead to what they are. This is seen in a mount namespace of this process's own
+    only.
+    """
     if closed_folder(paths) is None:
         return
     kernel.unshare(kernel.CLONE_NEWNS)
@@ -197,7 +206,8 @@ def test_an_ordinary_user_is_held_as_well(machine, tmp_path):
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status == CLOSED:
         pytest.skip(
-            f"other users may not enter {closed_folder(needed_paths())}, and nothing can be mounted here"
+            f"other users may not enter {closed_folder(needed_paths())}, and nothing can be "
+            "mounted here"
         )
     words = (tmp_path / "out").read_text()
     assert status == 0, words

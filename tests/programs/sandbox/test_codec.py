@@ -215,7 +215,9 @@ def test_what_no_column_can_hold(values):
 
 
 def test_objects_that_are_numbers_are_numbers():
-    """A column of a frame that was filled value by value; texts and what is missing among them stay texts."""
+    """A column of a frame that was filled value by value; texts and what is missing among them
+    stay texts.
+    """
     found = decode(
         b"".join(encode({"n": np.array([1, None, 2.5, np.True_], object), "t": [None, "a"]})),
         Caps(),

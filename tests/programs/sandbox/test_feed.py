@@ -1,4 +1,6 @@
-"""Rows fed from outside: the child has none before its turn, and what it does in between is its own."""
+"""Rows fed from outside: the child has none before its turn, and what it does in between is its
+own.
+"""
 
 import os
 from collections.abc import Iterator
@@ -58,7 +60,9 @@ def test_a_child_that_reads_on_waits_for_a_row_that_does_not_come(fed):
 
 
 def test_answers_given_in_advance_are_given_in_ignorance(fed):
-    """A child that answers everything at once gets all rows, after it has committed itself on each."""
+    """A child that answers everything at once gets all rows, after it has committed itself on
+    each.
+    """
     hasty = fed_program(
         "os.write(8, bytes(4) * 300)\nwhile os.read(7, 65536):\n    pass\nraise SystemExit(0)"
     )

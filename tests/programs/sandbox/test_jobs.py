@@ -59,7 +59,10 @@ def test_columns_go_in_and_decisions_come_out(sandbox):
 
 
 def test_a_frame_job_and_a_large_result(sandbox):
-    source = "import pandas as pd\ndef run(frame):\n    return frame['close'].pct_change().fillna(0) > 0.5"
+    source = (
+        "import pandas as pd\ndef run(frame):\n    return "
+        "frame['close'].pct_change().fillna(0) > 0.5"
+    )
     result = sandbox.run(Job(source=source, columns=COLUMNS))
     assert result.need()["value"].tolist() == [False, True, True, True]
     limits = JobLimits(result_mb=64, rows=1_000_000)
@@ -185,7 +188,8 @@ return {'a': [os.getcwd()]}
 
 def test_each_job_starts_clean(sandbox):
     body(
-        "import math, os\nmath.pi = 3\nopen('x', 'w').close()\nos.environ['A'] = 'b'\nreturn {'a': [1]}",
+        "import math, os\nmath.pi = 3\nopen('x', 'w').close()\nos.environ['A'] = 'b'\nreturn {'a': "
+        "[1]}",
         sandbox,
     )
     result = body(

@@ -153,7 +153,8 @@ def test_a_forgotten_sandbox_is_closed(machine):
 def test_a_host_that_dies_takes_everything_with_it(machine):
     script = (
         "import time\nfrom tradeassay_programs.sandbox import Sandbox, SandboxConfig\n"
-        "s = Sandbox(SandboxConfig(preload=()))\nprint(s._line.current().pid, flush=True)\ntime.sleep(60)"
+        "s = Sandbox(SandboxConfig(preload=()))\nprint(s._line.current().pid, "
+        "flush=True)\ntime.sleep(60)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
@@ -285,7 +286,8 @@ def test_a_harness_that_does_not_import_stops_the_start(machine):
 
 def test_a_second_thread_stops_the_start(machine):
     script = (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), "
+        "daemon=True).start()\n"
         "from tradeassay_programs.sandbox import zygote\ntry:\n    zygote._assert_one_thread()\n"
         "except RuntimeError as error:\n    print(error)\n"
     )
@@ -386,7 +388,9 @@ def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine):
 
 
 def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path):
-    """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed one."""
+    """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed
+    one.
+    """
     package = Path(tradeassay_programs.__file__).parent
     copy = shutil.copytree(
         package, tmp_path / "tradeassay_programs", ignore=shutil.ignore_patterns("__pycache__")

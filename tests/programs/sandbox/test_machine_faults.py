@@ -1,4 +1,6 @@
-"""What the machine does to a child is not put down to the code; code that has begun is never run a second time."""
+"""What the machine does to a child is not put down to the code; code that has begun is never run
+a second time.
+"""
 
 import os
 import select
@@ -30,12 +32,15 @@ from tradeassay_programs.sandbox.supervise import IsolationFailed, Supervisor, Z
 from .fed_programs import CONFIG, fed_job, fed_program
 
 HONEST = Job(
-    source="def run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        pass\n"
+    source="def run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        "
+    "pass\n"
     "    return {'a': columns['x'] * 2}",
     columns={"x": [1.0, 2.0]},
     pass_as="columns",
 )
-"""Its ``open`` makes the child wait for the host's answer: whatever is done to it then comes in the middle."""
+"""Its ``open`` makes the child wait for the host's answer: whatever is done to it then comes in
+the middle.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,9 @@ Harm = Callable[[Supervisor], None]
 
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, harm: Harm, times: int = 1) -> list[Supervisor]:
-    """Do something to each of the next ``times`` children while it waits for the host; returns which ones."""
+    """Do something to each of the next ``times`` children while it waits for the host; returns
+    which ones.
+    """
     answer, done = Supervisor._take_report, list[Supervisor]()
 
     def disturbed(self: Supervisor, event: int) -> None:
@@ -108,15 +115,22 @@ def test_a_child_killed_before_its_code_ran_is_followed_by_another(sandbox, monk
     ],
 )
 def test_whatever_code_can_do_to_itself_brings_no_second_child(sandbox, last, kind):
-    """With a second child on the same rows, whatever passes from one to the other would be the future."""
+    """With a second child on the same rows, whatever passes from one to the other would be the
+    future.
+    """
     source = f"import os\ndef run(columns):\n    print('here')\n    {last}"
     result = sandbox.run(Job(source=source, pass_as="columns", columns={"close": [1.0]}))
     assert isinstance(result.failure, kind) and not result.retried
 
 
 def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox):
-    """Otherwise a program that looks at the clock could try something, crash, and behave the second time."""
-    source = "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
+    """Otherwise a program that looks at the clock could try something, crash, and behave the
+    second time.
+    """
+    source = (
+        "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except "
+        "OSError:\n        os.abort()"
+    )
     job = Job(source=source, pass_as="columns", fail_on=frozenset({"file"}))
     result = sandbox.run(job)
     assert isinstance(result.failure, FileAttempt) and not result.retried
@@ -228,7 +242,9 @@ def ending_with(last: str) -> Job:
 
 
 def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder):
-    """A second child could be told what the first one saw: its end after the last bar is its own."""
+    """A second child could be told what the first one saw: its end after the last bar is its
+    own.
+    """
     for last in ("raise MemoryError", "import os; os.abort()"):
         result = feeder.run(ending_with(last))
         assert result.failure is not None and not result.retried and len(result.answers) == 2

@@ -29,7 +29,10 @@ def resident_kb(pid: int) -> int:
 
 
 def descriptors_at_rest(pids: list[int]) -> list[int]:
-    """Open descriptors of each process. The zygote closes a job's socket just after it reports its end."""
+    """Open descriptors of each process.
+
+    The zygote closes a job's socket just after it reports its end.
+    """
     time.sleep(0.3)
     return [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
 

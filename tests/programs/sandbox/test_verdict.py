@@ -127,7 +127,10 @@ def test_a_childs_words_cannot_write_to_a_terminal():
 
 
 def test_a_message_does_not_tell_where_the_host_keeps_its_packages():
-    words = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
+    words = (
+        "cannot import name 'ta' from 'talib' "
+        "(/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
+    )
     said = failures.claim(ClaimHead("exception", "ImportError", words)).message
     assert said == "cannot import name 'ta' from 'talib' (site-packages/talib/__init__.py)"
 
@@ -173,8 +176,10 @@ IN_3_11 = {
         f"{NO_SQR} (python3.11/math.cpython-311-x86_64.so)",
     ),
 }
-"""By program, how Python 3.12 or 3.13 words its error, and how Python 3.11 does. Where a library's file lies is
-this machine's affair, so the last one is not run."""
+"""By program, how Python 3.12 or 3.13 words its error, and how Python 3.11 does.
+
+Where a library's file lies is this machine's affair, so the last one is not run.
+"""
 
 
 def told(text: str) -> str:

@@ -64,7 +64,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def test_reading_inside_goes_on_and_outside_it_is_refused_and_recorded(desk):
-    inside = "/usr/lib/python3/json/__init__.py /usr/lib/python3 /dev/null /opt/lib log.txt /scratch/a/b .".split()
+    inside = (
+        "/usr/lib/python3/json/__init__.py /usr/lib/python3 /dev/null /opt/lib log.txt "
+        "/scratch/a/b ."
+    ).split()
     for path in inside:
         assert desk.call("openat", CWD, path, os.O_RDONLY) == 0, path
     assert desk.watch.attempts == () and desk.watch.file_calls == len(inside)
@@ -188,7 +191,9 @@ def test_odd_paths_and_callers(desk):
 
 
 MOST_STEPS = 2_000
-"""Lines of the watch that one decision may take; the longest path that the kernel takes needs far fewer."""
+"""Lines of the watch that one decision may take; the longest path that the kernel takes needs
+far fewer.
+"""
 
 
 class TooManySteps(BaseException):
@@ -196,7 +201,9 @@ class TooManySteps(BaseException):
 
 
 def counted(decide: Callable[[], int | None]) -> int | None:
-    """Make a decision and count the lines it takes: a loop without end becomes a failure, by no clock."""
+    """Make a decision and count the lines it takes: a loop without end becomes a failure, by no
+    clock.
+    """
     steps = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -215,7 +222,9 @@ def counted(decide: Callable[[], int | None]) -> int | None:
 
 
 def as_the_kernel_walks(path: bytes) -> str:
-    """Return where an absolute path leads, or a relative one from the own folder; no links are followed."""
+    """Return where an absolute path leads, or a relative one from the own folder; no links are
+    followed.
+    """
     text = path.partition(b"\0")[0].decode("utf-8", "replace")
     parts = [] if text.startswith("/") else ["scratch"]
     for part in text.split("/"):

@@ -1,8 +1,9 @@
-"""A job or a supervisor that is stuck costs its own job: the failure is recorded, and the pool goes on.
+"""A job or a supervisor that is stuck costs its own job: the failure is recorded, and the pool goes
+on.
 
-The host is made to hang through a public seam: ``FrameFeed.until`` is the host's own function, which the
-supervisor calls on every answer. How long the watchdog waits decides no test here: what is stuck stays stuck, and
-jobs that must pass run under the usual limits.
+The host is made to hang through a public seam: ``FrameFeed.until`` is the host's own function,
+which the supervisor calls on every answer. How long the watchdog waits decides no test here: what
+is stuck stays stuck, and jobs that must pass run under the usual limits.
 """
 
 import os
@@ -78,7 +79,8 @@ def test_a_path_of_any_form_is_refused_and_recorded(pool, path):
 def test_ten_thousand_awkward_paths_cost_their_job_and_no_other(pool):
     source = (
         "def run(columns):\n    for n in range(10_000):\n        try:\n"
-        "            open('/lib/' * 700 + '.so.' + str(n))\n        except OSError:\n            pass\n"
+        "            open('/lib/' * 700 + '.so.' + str(n))\n        except OSError:\n            "
+        "pass\n"
         "    return {'a': [1]}"
     )
     result = pool.run(Job(source=source, pass_as="columns", limits=ROOMY))
@@ -171,7 +173,10 @@ def test_a_decision_that_raises_costs_one_job(pool, monkeypatch):
 def test_a_malformed_message_of_the_zygote_is_no_judgement_and_leaves_the_pool_working(
     pool, monkeypatch, message
 ):
-    """A job that had not begun gets another child; one that had cannot be judged. Nothing else is raised."""
+    """A job that had not begun gets another child; one that had cannot be judged.
+
+    Nothing else is raised.
+    """
     receive, left = socket.recv_fds, [message]
 
     def garbled(line: socket.socket, *more: int) -> tuple[bytes, list[int], int, object]:

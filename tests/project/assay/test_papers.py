@@ -1,4 +1,6 @@
-"""The papers' tables, filled by small runs, against values that plain loops compute from journals and data."""
+"""The papers' tables, filled by small runs, against values that plain loops compute from
+journals and data.
+"""
 
 import json
 import statistics
@@ -134,7 +136,9 @@ def test_the_leaderboard_agrees_with_its_index_row(ktdfin, page):
 
 
 def test_parts_add_up_and_the_account_stands_beside_them(ktdfin, page):
-    """The paper's parts follow closing weights, so that their sum is not what the account returned."""
+    """The paper's parts follow closing weights, so that their sum is not what the account
+    returned.
+    """
     table = shelf(page, "table-5").tables[0]
     assert table.columns == ("", "common", "style", "selection", "sum of parts", "account")
     assert "without fees" in table.note and "Table 4" in table.note
@@ -271,7 +275,9 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio):
 
 @pytest.mark.parametrize("benchmark", ["stockbench-v1", "ktdfin-v1"])
 def test_rules_of_a_run_of_their_own_stand_in_the_models_table(benchmark, tmp_path):
-    """Recorded models are one run and the rules another: they played the same days, so they share a table."""
+    """Recorded models are one run and the rules another: they played the same days, so they
+    share a table.
+    """
     days = {"first": "2022-06-27", "last": "2022-07-01"}
     asked = {"models": ["scripted/sensible"], "protocol": {"max_tokens": 2048}}
     models = make_spec(benchmark, **asked, **days, name="models")

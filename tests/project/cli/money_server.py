@@ -1,4 +1,6 @@
-"""A server in OpenAI's chat format that sends a bill: it counts every question and what each one costs."""
+"""A server in OpenAI's chat format that sends a bill: it counts every question and what each one
+costs.
+"""
 
 import json
 import threading
@@ -22,7 +24,10 @@ DEFAULT_ANSWER = '{"action": "BUY", "reasoning": "it may rise", "confidence": 0.
 
 
 class Bill:
-    """What the server was asked, and what it bills in dollars. ``answer`` returns the text of a reply."""
+    """What the server was asked, and what it bills in dollars.
+
+    ``answer`` returns the text of a reply.
+    """
 
     def __init__(self) -> None:
         self.requests = 0

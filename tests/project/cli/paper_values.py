@@ -1,4 +1,6 @@
-"""Numbers of the papers' tables, made again by plain loops over the lines of journals and records."""
+"""Numbers of the papers' tables, made again by plain loops over the lines of journals and
+records.
+"""
 
 import json
 import math
@@ -209,8 +211,10 @@ def z(values):
 
 
 def standings(played):
-    """Return return, drawdown, Sortino, composite and rank by agent, one seed each. Nobody with more than a fifth
-    of failed days has the last two."""
+    """Return return, drawdown, Sortino, composite and rank by agent, one seed each.
+
+    Nobody with more than a fifth of failed days has the last two.
+    """
     failing = {one.name for one in played if one.failed > 0.2}
     found = {one.name: [one.total, one.fall, one.sortino, None, None] for one in played if one.done}
     whole = {
@@ -724,7 +728,9 @@ def seasons(told):
 
 
 def check_ama(told):
-    """Make the tables of Agent Market Arena again from decisions and prices; return the exhibits compared."""
+    """Make the tables of Agent Market Arena again from decisions and prices; return the exhibits
+    compared.
+    """
     by_asset = {table["title"]: cells(table) for table in tables(told, "main")[1:]}
     matrix = cells(tables(told, "main")[0])
     totals = {}

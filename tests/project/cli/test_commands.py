@@ -133,7 +133,7 @@ REFUSED = {
     "run daily-us-v1 -a cash --window W1": "--first and --last, or after-DAY",
     "run daily-us-v1 -a random:k": "write name:key=value",
     "run daily-us-v1 -a mine/mine.py": "has no class name (write mine/mine.py:CLASS)",
-    "run daily-us-v1 -m scripted/sensible,openai/gpt-5": "give each its own -m",
+    "run daily-us-v1 -m scripted/sensible,openai/gpt-5": "use one -m per model",
     "run ktdfin-v1 -m scripted/sensible -p mask": "write KEY=VALUE",
     "run ktdfin-v1 -m scripted/sensible -p convention=paper": "follows the convention 'corrected'",
     "run ktdfin-v1 -m scripted/sensible --recordings nowhere": "no recorded run 'nowhere'",
@@ -166,7 +166,8 @@ REFUSED = {
     "code run ktdfin -m scripted/coder-sma": "not a programming benchmark (tradeassay run ktdfin)",
     "memory probe --mask bright --hardening rebased": "or --hardening plain)",
     "code tasks --family all --draw 5 --seed 9999999999": "(--draw 10 --seed 1)",
-    "models --get smollm": "no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)",
+    "models --get smollm": "no local model 'smollm' (did you mean smollm2? known: "
+    "qwen2.5-coder-1.5b, smollm2)",
     "models --get local/smollm": "no local model 'smollm' (did you mean smollm2? known: ",
 }
 
@@ -288,7 +289,9 @@ def test_another_version_may_word_a_page_and_not_exchange_what_it_tells(small_ru
 
 
 def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, given, told):
-    """Terminal, page and JSON say the same, and the JSON is what the journals say when counted by hand."""
+    """Terminal, page and JSON say the same, and the JSON is what the journals say when counted
+    by hand.
+    """
     asked = f"run daily-crypto-v1 -a random -a cash {WINDOW} --workers 1"
     given(f"{asked} --seeds 4 --name four")
     given(f"{asked} --seeds 2 --name two")
@@ -458,22 +461,29 @@ RETURNS = "date,return\n" + "".join(
         "power gone.csv": "no file gone.csv",
         "power folder": "folder does not contain a run",
         "assay returns.csv --benchmark small": "'small' is a recorded run, not a benchmark",
-        "assay returns.csv --benchmark runs/small": "'runs/small' is a recorded run, not a benchmark",
+        "assay returns.csv --benchmark runs/small": "'runs/small' is a recorded run, not a "
+        "benchmark",
         "assay returns.csv --benchmark folder": "'folder' is a folder, not a benchmark",
         "assay returns.csv --benchmark gone.csv": "no file gone.csv",
         "assay returns.csv --factors folder": "'folder' is a folder, not a table of returns",
         "assay returns.csv --cash runs/small": "'runs/small' is a folder, not a table of returns",
         "assay returns.csv --factors gone.csv": "no file gone.csv",
-        "assay small --benchmark sp500": "--benchmark is valid only with a table, and small is a run",
-        "assay small --benchmark returns.csv": "--benchmark is valid only with a table, and small is a run",
-        "assay --benchmark returns.csv small": "--benchmark is valid only with a table, and small is a run",
+        "assay small --benchmark sp500": "--benchmark is valid only with a table, and small is a "
+        "run",
+        "assay small --benchmark returns.csv": "--benchmark is valid only with a table, and small "
+        "is a run",
+        "assay --benchmark returns.csv small": "--benchmark is valid only with a table, and small "
+        "is a run",
         "assay gone --benchmark sp500": "no recorded run 'gone'",
         "assay gone.csv --leak-test": "no file gone.csv",
-        "assay returns.csv --leak-test": "--leak-test is valid only with a run, and returns.csv is a table",
+        "assay returns.csv --leak-test": "--leak-test is valid only with a run, and returns.csv is "
+        "a table",
     }.items(),
 )
 def test_an_error_names_what_is_there(line, says, small_run, place, given):
-    """A table, a run and a folder are called what they are, and only what is missing is called missing."""
+    """A table, a run and a folder are called what they are, and only what is missing is called
+    missing.
+    """
     (place / "returns.csv").write_text(RETURNS)
     (place / "folder").mkdir()
     assert says in given(line, 2).err
@@ -500,7 +510,9 @@ def write_table(path, title, values, first):
 
 @pytest.mark.parametrize("first", ["2022-01-03", "2021-01-04"])
 def test_a_newer_table_is_told_which_benchmark_works(first, place, given):
-    """The market by name ends in 2018: the error says so, and the command of README and hint judges the table."""
+    """The market by name ends in 2018: the error says so, and the command of README and hint
+    judges the table.
+    """
     rng = np.random.default_rng(5)
     last = write_table(
         place / "returns.csv", "return", rng.normal(0.0005, 0.01, 900).round(6), first
@@ -547,7 +559,9 @@ def account(place):
     ],
 )
 def test_a_verdict_doubts_only_what_was_not_given(options, says, account, given):
-    """An account compared with a total-return benchmark is not told that dividends may explain it."""
+    """An account compared with a total-return benchmark is not told that dividends may explain
+    it.
+    """
     shown = " ".join(given(f"assay returns.csv --benchmark spy.csv {options}").out.split())
     assert says in shown
 

@@ -1,4 +1,6 @@
-"""A file nested a hundred thousand deep ends in one line that names it, whatever command reads it."""
+"""A file nested a hundred thousand deep ends in one line that names it, whatever command reads
+it.
+"""
 
 import polars as pl
 import pytest

@@ -70,7 +70,9 @@ def options_of(name: str) -> dict[str, click.Option]:
 
 
 def said(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of every string of a file that is no docstring; expressions become ``<>``."""
+    """Yield the line and the text of every string of a file that is no docstring; expressions
+    become ``<>``.
+    """
     tree = syntax_tree(path.read_text(encoding="utf-8"))
     silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -88,7 +90,9 @@ def said(path: Path) -> Iterator[tuple[int, str]]:
 
 @cache
 def allowed(where: str) -> dict[str, click.Option] | None:
-    """Return the options that a message at a place may name without a command; None for options of any command."""
+    """Return the options that a message at a place may name without a command; None for options
+    of any command.
+    """
     longest = max(
         (key for key in OF_FOLDERS if where == key or where.startswith(f"{key}/")),
         key=len,

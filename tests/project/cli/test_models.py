@@ -29,7 +29,10 @@ def test_models_are_listed_with_price_and_cutoff(given, told):
 
 @pytest.mark.slow
 def test_a_plan_has_calls_tokens_and_dollars(given, told):
-    grid = "run --plan ktdfin-v1 -m openai/gpt-4o -m openai/none-such --mask bright,blinded --window W4"
+    grid = (
+        "run --plan ktdfin-v1 -m openai/gpt-4o -m openai/none-such --mask bright,blinded "
+        "--window W4"
+    )
     cells = [cell for cell in told(grid)["cells"] if cell["model"]]
     assert len(cells) == 4
     assert all(cell["model_calls"] > 43 and cell["input_tokens"] > 10_000 for cell in cells)

@@ -1,4 +1,6 @@
-"""One cap binds everything that a command starts, and what has no price is refused before the first question."""
+"""One cap binds everything that a command starts, and what has no price is refused before the
+first question.
+"""
 
 import json
 import re
@@ -187,7 +189,10 @@ def test_nobody_joins_a_season_with_a_budget_without_a_price(bill, season, given
         season.read_text().replace(MODEL, "scripted/sensible") + "[budget]\nusd = 1.0\n"
     )
     given(f"arena run --season {season} --db arena.db --until 2022-03-01")
-    join = f"arena amend join two architecture=investor model={UNPRICED} --day 2022-03-03 --db arena.db"
+    join = (
+        f"arena amend join two architecture=investor model={UNPRICED} --day 2022-03-03 --db "
+        "arena.db"
+    )
     assert f"the price of {UNPRICED} is unknown" in given(join, 2).err
 
 

@@ -1,4 +1,6 @@
-"""Numbers that are none: every option that takes a fraction refuses them in one line, and so do settings."""
+"""Numbers that are none: every option that takes a fraction refuses them in one line, and so do
+settings.
+"""
 
 import click
 import pytest

@@ -1,4 +1,6 @@
-"""What all commands share: one meaning of a short option, JSON wherever a result is printed, ids completed."""
+"""What all commands share: one meaning of a short option, JSON wherever a result is printed, ids
+completed.
+"""
 
 import subprocess
 

@@ -45,7 +45,7 @@ def test_a_window_after_the_cutoff_needs_models_with_one():
         "quantcode --symbols A": "quantcode has no --symbol",
         "ama -m scripted/sensible --data season.toml": "names its own entries",
         "ktdfin --recordings recorded/nobody": "no recording is named",
-        "quantcode --recordings recorded/smollm2 --replay -m openai/gpt-5": "has no recording here",
+        "quantcode --recordings recorded/smollm2 --replay -m openai/gpt-5": "has no recording",
         "ktdfin --data folder": "no column for date and close",
         "ktdfin --data ./folder": "tradeassay data import folder --name NAME",
     }.items(),
@@ -123,7 +123,7 @@ def test_days_without_a_submission_are_parse_failures_on_every_page(place, told,
     for one in scores["episodes"]:
         one["measures"]["parse_failure_rate"]["value"] = 0.0
     (run / "scores.json").write_text(json.dumps(scores, indent=1) + "\n")
-    assert "scores: scoring again gives other bytes" in given("verify runs/talks", 1).out
+    assert "scores: scoring again gives different bytes" in given("verify runs/talks", 1).out
 
 
 RECORDED = "--recordings recorded/qwen2.5-coder-1.5b --recordings recorded/smollm2 --replay"
@@ -158,7 +158,10 @@ MAIN = {
 
 @pytest.fixture
 def reproduced(done, capsys):
-    """Reproduce a paper and return what is told. A model whose every episode fails has its row, and status 1."""
+    """Reproduce a paper and return what is told.
+
+    A model whose every episode fails has its row, and status 1.
+    """
 
     def reproduce(line):
         assert done(f"reproduce {line} --workers 1 --json") in (0, 1)
@@ -205,8 +208,9 @@ ONE_MODEL = "--recordings recorded/smollm2 --replay"
 def obeyed(done, capsys, given, told):
     """Give every command that a page prints, and return them. Models are asked by their recording.
 
-    What a real model replied is the runner's word, so that its run is never verified with status 0; nothing else
-    may stay open. A model that fails in a recording fails again."""
+    What a real model replied is the runner's word, so that its run is never verified with status 0;
+    nothing else may stay open. A model that fails in a recording fails again.
+    """
 
     def give(page, recording=""):
         commands = list(dict.fromkeys(map(html.unescape, PRINTED.findall(page.read_text()))))
@@ -262,7 +266,9 @@ def test_every_command_that_a_page_prints_can_be_given(line, reproduced, obeyed,
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "folder"), [("--name q", "q"), ("", "replay-ktdfin-v1-smollm2")])
 def test_the_page_of_a_replayed_grid_is_called_as_its_folder(name, folder, done, capsys, obeyed):
-    """A recording has a name of its own, which is no folder here; and it has twelve settings on every surface."""
+    """A recording has a name of its own, which is no folder here; and it has twelve settings on
+    every surface.
+    """
     assert done(f"run ktdfin-v1 {ONE_MODEL} {name} --workers 1") == 1
     shown = " ".join(capsys.readouterr().out.split())
     page = Path("runs") / folder / "report.html"
@@ -327,7 +333,10 @@ def test_stockbench_on_data_of_other_years(reproduced):
 
 @pytest.mark.slow
 def test_public_tasks_with_a_judge_and_stored_bars(place, reproduced):
-    words = "Buy one unit when the 10-day average crosses above the 30-day average, close when it crosses below."
+    words = (
+        "Buy one unit when the 10-day average crosses above the 30-day average, close when it "
+        "crosses below."
+    )
     task = {"reformulated_task": words, "timeframe": "1d"}
     tasks = [{"id": n, "yf_symbol": symbol, **task} for n, symbol in ((1, "AAJX"), (2, "X"))]
     (place / "public.json").write_text(json.dumps(tasks))

@@ -1,4 +1,6 @@
-"""Nobody is ranked above 20 % failed: one table of surfaces, of runs, of the five papers and of the arena."""
+"""Nobody is ranked above 20 % failed: one table of surfaces, of runs, of the five papers and of
+the arena.
+"""
 
 import io
 import json
@@ -18,7 +20,9 @@ from tradeassay_bench.papers import paper_page
 
 
 def asleep(text):
-    """Tell whether a drowsy model sleeps through a day or a task: it does through about half of them."""
+    """Tell whether a drowsy model sleeps through a day or a task: it does through about half of
+    them.
+    """
     return sum(text.encode()) % 2 == 0
 
 
@@ -36,7 +40,9 @@ class Drowsy:
 
 @scripted_models.register("tiny-drowsy-juror")
 class DrowsyJuror(Drowsy):
-    """Talks in its sleep on every second question of the arena, whose days are in the words of the question."""
+    """Talks in its sleep on every second question of the arena, whose days are in the words of
+    the question.
+    """
 
     def answer(self, request: AskModel) -> ModelReply:
         if asleep(request.given.observation if request.given else ""):
@@ -77,7 +83,8 @@ RUNS = {
     "quantcode": f"code run quantcode-v1 {WRITE}",
     "agentic": f"code run quantcode-v1 {WRITE} --setting agentic",
     "systrade": (
-        "code run systrade-v1 -m scripted/tiny-drowsy-builder -m scripted/builder-peeps --iterations 1 "
+        "code run systrade-v1 -m scripted/tiny-drowsy-builder -m scripted/builder-peeps "
+        "--iterations 1 "
         "--strategy bollinger --strategy double-ma --strategy dual-thrust --strategy turtle"
     ),
 }
@@ -89,7 +96,9 @@ AGENTS = {
     **dict.fromkeys(("quantcode", "agentic"), ("scripted/tiny-drowsy-coder", "scripted/coder-sma")),
     "systrade": ("scripted/tiny-drowsy-builder", "scripted/builder-peeps"),
 }
-"""Who plays: the first of each is the best by its figures, at least better than one of the others."""
+"""Who plays: the first of each is the best by its figures, at least better than one of the
+others.
+"""
 
 
 @pytest.fixture(scope="module")

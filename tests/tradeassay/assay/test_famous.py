@@ -1,4 +1,6 @@
-"""Famous portfolios of which everybody knows what they are: what an expert says, and nothing stronger."""
+"""Famous portfolios of which everybody knows what they are: what an expert says, and nothing
+stronger.
+"""
 
 from functools import cache
 

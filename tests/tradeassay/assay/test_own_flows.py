@@ -1,4 +1,6 @@
-"""Values beside money paid in or out: returns are those without it, or the table is refused in one line."""
+"""Values beside money paid in or out: returns are those without it, or the table is refused in
+one line.
+"""
 
 from pathlib import Path
 
@@ -99,7 +101,9 @@ def test_losses_called_withdrawals_are_praised_on_the_table_s_word_only():
 
 
 def test_losses_diluted_by_money_paid_in_at_their_end_are_said():
-    """Money that comes at the close of a bad day and goes in the morning makes the loss look small."""
+    """Money that comes at the close of a bad day and goes in the morning makes the loss look
+    small.
+    """
     values, market = chance()
     earned = values[1:] / values[:-1] - 1.0
     value, parked, rows = 10_000.0, 0.0, [(10_000.0, 0.0)]

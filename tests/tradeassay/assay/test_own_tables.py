@@ -79,7 +79,9 @@ def test_months_and_every_day_of_the_week(tmp_path):
 
 
 def test_short_years_are_where_the_rows_follow_each_other():
-    """Month ends of ten years, the year last, lie closer together as days of 2028 to 2031: but in no order."""
+    """Month ends of ten years, the year last, lie closer together as days of 2028 to 2031: but
+    in no order.
+    """
     ends = pd.date_range("2012-01-31", periods=120, freq="ME")
     whole = {
         "%d.%m.%y": ends,
@@ -154,7 +156,9 @@ def test_what_long_tables_contradict_is_refused(tmp_path, head, lines, said):
     "case", tomllib.loads((Path(__file__).parent / "tables.toml").read_text("utf-8"))["table"]
 )
 def test_short_tables_by_hand(tmp_path, case):
-    """Returns are those without what was paid in or out; what can be read in two ways is refused in one line."""
+    """Returns are those without what was paid in or out; what can be read in two ways is refused
+    in one line.
+    """
     path = tmp_path / "mine.csv"
     path.write_text(case["text"], encoding="utf-8")
     if "refused" in case:
@@ -186,7 +190,9 @@ MARKET = RNG.normal(0.0004, 0.01, 750)
 
 
 def weekly_puts(market):
-    """What sellers of puts on the coming week earn: a premium every day, and the loss when the week ends."""
+    """What sellers of puts on the coming week earn: a premium every day, and the loss when the
+    week ends.
+    """
     lost = np.maximum(-market.reshape(-1, 5).sum(axis=1) - 0.015, 0.0)
     total = np.full(market.size, 2.0 * lost.mean() / 5)
     total[4::5] -= lost
@@ -252,7 +258,9 @@ def skew(values):
 
 
 def test_the_skew_that_is_shown_is_the_tested_one():
-    """The account's returns lean to the right with its market; what is tested is alpha, which leans left."""
+    """The account's returns lean to the right with its market; what is tested is alpha, which
+    leans left.
+    """
     rng = np.random.default_rng(5)
     market = rng.normal(0.0003, 0.004, 750)
     market[rng.choice(750, 25, replace=False)] += 0.05
@@ -347,7 +355,9 @@ def test_the_command_says_how_it_read_and_ignores_nothing(tmp_path, tell):
 
 
 def test_a_market_by_name_is_offered_read_and_described():
-    """A month of the S&P 500 itself is the market, and a table's own column of that name comes first."""
+    """A month of the S&P 500 itself is the market, and a table's own column of that name comes
+    first.
+    """
     import arch.data.sp500
 
     prices = arch.data.sp500.load()["Adj Close"]["2010":"2011"]

@@ -1,8 +1,9 @@
-"""More than a hundred habits of exporting an account, each with the return it truly had: none is misread silently.
+"""More than a hundred habits of exporting an account, each with the return it truly had: none is
+misread silently.
 
-Written from the manual's list of what can be read, not from the reader. Where nobody could tell the return it is
-None: such a table must be refused, or say what is doubtful. The others may be refused (a refusal is a question).
-None may be misread.
+Written from the manual's list of what can be read, not from the reader. Where nobody could tell the
+return it is None: such a table must be refused, or say what is doubtful. The others may be refused
+(a refusal is a question). None may be misread.
 """
 
 import io
@@ -32,9 +33,12 @@ NAMES = {
     "en": "January February March April May June July August September October November December",
     "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre "
+    "dicembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+    "diciembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro "
+    "dezembro",
 }
 
 

@@ -1,4 +1,6 @@
-"""What is wrong with a source is said in words of ours, which do not depend on the interpreter that reads it."""
+"""What is wrong with a source is said in words of ours, which do not depend on the interpreter
+that reads it.
+"""
 
 import ast
 
@@ -79,7 +81,9 @@ def test_a_long_line_is_cut_and_a_deep_program_is_given_up():
     ],
 )
 def test_how_deep_a_program_may_be_nested_does_not_depend_on_the_interpreter(deep):
-    """3.11 gives up a little before 1,000 levels, 3.13 at 10,000, and some of them with a MemoryError."""
+    """3.11 gives up a little before 1,000 levels, 3.13 at 10,000, and some of them with a
+    MemoryError.
+    """
     assert isinstance(program_tree(deep(780)), ast.Module)
     for levels in (801, 1_400, 5_000, 20_000):
         for compiles in (True, False):

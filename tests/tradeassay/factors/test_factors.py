@@ -1,4 +1,6 @@
-"""The nine factors: by hand, by definition, with the same bits in every form, and what holds for any bars."""
+"""The nine factors: by hand, by definition, with the same bits in every form, and what holds for
+any bars.
+"""
 
 import math
 from collections.abc import Callable
@@ -32,7 +34,9 @@ def drawn(
     together: bool = False,
     swing: float = 0.02,
 ):
-    """Return bars of which a share is missing, whole or ``not together``, and some more are zeros."""
+    """Return bars of which a share is missing, whole or ``not together``, and some more are
+    zeros.
+    """
     rng = np.random.default_rng(seed)
     close = 10 * np.exp(np.cumsum(rng.normal(0, swing, (sessions, names)), axis=0))
     opened = close * np.exp(rng.normal(0, swing / 2, close.shape))
@@ -162,7 +166,9 @@ def by_definition(bars: factors.FactorBars) -> dict[str, pd.DataFrame]:
     returns, volumes = c / c.shift() - 1, np.log(v / v.shift())
 
     def over(values, name, of):
-        """Return what a function makes of the present values of every window, where there are enough of them."""
+        """Return what a function makes of the present values of every window, where there are
+        enough of them.
+        """
         window = {factor.name: factor.window for factor in factors.FACTORS}[name]
         present = values.rolling(window, min_periods=ENOUGH[name])
         return present.apply(lambda found: of(found[np.isfinite(found)]), raw=True)

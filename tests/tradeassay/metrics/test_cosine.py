@@ -63,7 +63,9 @@ def test_hours_days_weeks_and_months_of_one_account_end_in_one_interval(seed, ca
 
 
 def test_three_years_of_months_hold_the_level():
-    """The industry's standard record: of 20,000 without alpha 5 % are significant, in each of three kinds."""
+    """The industry's standard record: of 20,000 without alpha 5 % are significant, in each of
+    three kinds.
+    """
     rng = np.random.default_rng(3)
     normal = rng.standard_normal((20_000, 36))
     heavy = rng.standard_t(5, (20_000, 36))

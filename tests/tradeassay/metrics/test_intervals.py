@@ -1,4 +1,6 @@
-"""Intervals: the stationary bootstrap is right by construction, like arch's, and covers; cosine ones by hand."""
+"""Intervals: the stationary bootstrap is right by construction, like arch's, and covers; cosine
+ones by hand.
+"""
 
 import math
 
@@ -108,7 +110,9 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(phi, least):
 
 
 def test_an_interval_without_blocks_would_lie():
-    """With autocorrelated returns the plain bootstrap is far too sure: blocks are not decoration."""
+    """With autocorrelated returns the plain bootstrap is far too sure: blocks are not
+    decoration.
+    """
     worlds = [autoregressive(250, 0.6, 5000 + trial) for trial in range(60)]
     plain = [covers(one, 1.0, 200, trial) for trial, one in enumerate(worlds)]
     blocks = [

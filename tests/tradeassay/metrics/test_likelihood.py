@@ -15,7 +15,9 @@ TRIES = (1, 2, 5, 20, 200, 10_000)
 
 
 def skill_density(score, years):
-    """Integrate over the half-normal alpha ratio: the score is normal around ratio x sqrt(years)."""
+    """Integrate over the half-normal alpha ratio: the score is normal around ratio x
+    sqrt(years).
+    """
     ratio, step = np.linspace(0.0, 8.0 * SCALE, 200_001, retstep=True)
     prior = 2.0 * np.exp(-0.5 * (ratio / SCALE) ** 2) / (SCALE * math.sqrt(2.0 * math.pi))
     record = np.exp(-0.5 * (score - ratio * math.sqrt(years)) ** 2) / math.sqrt(2.0 * math.pi)
@@ -56,7 +58,9 @@ def test_luck_is_the_best_of_so_many_draws():
 
 @given(st.floats(0.0, 8.0), st.floats(0.05, 40.0))
 def test_more_tries_never_speak_for_skill(score, years):
-    """A score that luck's best of a few tries explains is explained by a few of many tries as well."""
+    """A score that luck's best of a few tries explains is explained by a few of many tries as
+    well.
+    """
     ratios = [likelihood_ratio(score, years, tries) for tries in TRIES]
     assert all(one > 0.0 for one in ratios)
     assert ratios == sorted(ratios, reverse=True)
@@ -114,7 +118,9 @@ def test_scores_at_the_edge_of_floats():
 
 
 def test_records_of_skill_have_large_ratios_and_records_of_luck_small_ones():
-    """Of 400 records of three years with an alpha ratio of 2 most, and of 400 of none hardly any, are above 1."""
+    """Of 400 records of three years with an alpha ratio of 2 most, and of 400 of none hardly
+    any, are above 1.
+    """
     rng = np.random.default_rng(8)
     noise = rng.standard_normal((400, 756))
 

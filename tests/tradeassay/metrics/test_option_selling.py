@@ -1,4 +1,6 @@
-"""Sellers of options are known by how they move before they lose, and nobody else is taken for one."""
+"""Sellers of options are known by how they move before they lose, and nobody else is taken for
+one.
+"""
 
 import math
 
@@ -19,7 +21,9 @@ def quiet_market(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def sold(market: np.ndarray, strike: float, rows: int, premium: float = 1.2) -> np.ndarray:
-    """Return daily gains of one put sold again and again, at a slower volatility than the test assumes."""
+    """Return daily gains of one put sold again and again, at a slower volatility than the test
+    assumes.
+    """
     variance = np.empty(market.size + 1)
     variance[0] = market.var()
     for row, move in enumerate(market):

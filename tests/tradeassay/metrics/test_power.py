@@ -80,7 +80,9 @@ def test_simulation_agrees_with_the_formula(seeds, sessions, carry, worlds):
 @pytest.mark.slow
 @pytest.mark.parametrize(("carry", "most"), [(0.0, 0.075), (0.2, 0.115)])
 def test_false_alarms_are_what_the_page_says(carry, most):
-    """Nominal for independent sessions; for ones that resemble their neighbours up to twice that, and no more."""
+    """Nominal for independent sessions; for ones that resemble their neighbours up to twice
+    that, and no more.
+    """
     design = m.Design(sessions=250, inflation=m.ar1_inflation(carry))
     found = simulated_power(0.0, design, worlds=700, seed=1)
     assert found.low <= most and 0.035 <= found.value <= most
@@ -125,12 +127,14 @@ _SPREAD = 0.005
 
 
 def simulated_power(ir: float, design: m.Design, *, worlds: int = 200, seed: int = 0) -> Measure:
-    """Return how often a test of the mean difference finds agents with a true information ratio of ``ir``.
+    """Return how often a test of the mean difference finds agents with a true information ratio of
+    ``ir``.
 
-    Active returns are a first-order autoregression with the design's inflation, and share as much between seeds as
-    the design says; the market they are added to is noise that both sides share. The test resamples, as the
-    formula assumes; the cosine test, which estimates the variance more carefully, finds somewhat less in short
-    windows. An ``ir`` of 0 gives the rate of false alarms. The interval is Wilson's, over ``worlds``.
+    Active returns are a first-order autoregression with the design's inflation, and share as much
+    between seeds as the design says; the market they are added to is noise that both sides share.
+    The test resamples, as the formula assumes; the cosine test, which estimates the variance more
+    carefully, finds somewhat less in short windows. An ``ir`` of 0 gives the rate of false alarms.
+    The interval is Wilson's, over ``worlds``.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     carry = (design.inflation - 1.0) / (design.inflation + 1.0)

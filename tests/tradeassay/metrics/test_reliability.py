@@ -22,7 +22,9 @@ def play(model: str, window: str, seed: int, score: float | None, wording: str =
 
 
 def test_all_of_k_is_counted_without_putting_back():
-    """3 of 4: two of them both pass in 3 of 6 pairs, three in 1 of 4, four never; 2 of 4: 1 of 6 pairs."""
+    """3 of 4: two of them both pass in 3 of 6 pairs, three in 1 of 4, four never; 2 of 4: 1 of 6
+    pairs.
+    """
     once = [[True, True, True, False]]
     assert [pass_all(once, k).value for k in (1, 2, 3, 4)] == pytest.approx([0.75, 0.5, 0.25, 0.0])
     both = [*once, [True, False, True, False]]
@@ -39,7 +41,9 @@ def test_all_of_k_is_counted_without_putting_back():
 
 @given(st.integers(0, 2**31))
 def test_all_of_k_is_what_a_power_of_the_chance_expects(seed):
-    """Drawing k of n plays at random, as often as one likes, passes as often as the formula says."""
+    """Drawing k of n plays at random, as often as one likes, passes as often as the formula
+    says.
+    """
     group = list(np.random.default_rng(seed).random(6) < 0.7)
     picks = [(a, b, c) for a in range(6) for b in range(a) for c in range(b)]
     by_hand = np.mean([group[a] and group[b] and group[c] for a, b, c in picks])
@@ -49,8 +53,9 @@ def test_all_of_k_is_what_a_power_of_the_chance_expects(seed):
 def test_components_by_hand():
     """Models at 0 and 4, seeds 1 apart around them, nothing else varied.
 
-    Within a cell the squares are 2 * 0.25 each and one degree of freedom: MS of seeds 0.5. Between models
-    2 * ((2 - 0) ** 2 + (2 - 4) ** 2) = 16, one degree: the component is (16 - 0.5) / 2 = 7.75.
+    Within a cell the squares are 2 * 0.25 each and one degree of freedom: MS of seeds 0.5. Between
+    models 2 * ((2 - 0) ** 2 + (2 - 4) ** 2) = 16, one degree: the component is (16 - 0.5) / 2 =
+    7.75.
     """
     table = np.array([[-0.5, 0.5], [3.5, 4.5]]).reshape(2, 1, 1, 2)
     shares = spread_shares(table)
@@ -59,7 +64,9 @@ def test_components_by_hand():
 
 
 def test_what_models_and_windows_do_together_is_no_merit_of_either():
-    """Means 1 and -1 crossed: no model and no window is better than another, all is together (seeds alike)."""
+    """Means 1 and -1 crossed: no model and no window is better than another, all is together
+    (seeds alike).
+    """
     crossed = np.array([[[1.0, -1.0]], [[-1.0, 1.0]]])[..., None].repeat(2, axis=-1)
     assert spread_shares(crossed) == pytest.approx([0.0, np.nan, 0.0, 1.0, 0.0], nan_ok=True)
     # Played once, the rest of the table is all that effects are measured by; it cannot be told from seeds.
@@ -144,7 +151,9 @@ def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays():
 
 
 def test_all_plays_are_all_of_them():
-    """9 of 10 passed: never all ten, and any eight of them in C(9, 8) / C(10, 8) = 9 / 45 of all choices."""
+    """9 of 10 passed: never all ten, and any eight of them in C(9, 8) / C(10, 8) = 9 / 45 of all
+    choices.
+    """
     found = reliability([play("a", "w", seed, 1.0 if seed else -1.0) for seed in range(10)])
     assert found is not None and found.counts == {"a": {"seed": 10}}
     first, *_, eight, every = found.passes["a"]["seed"]

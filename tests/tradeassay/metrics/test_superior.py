@@ -49,7 +49,9 @@ def test_too_short_and_nonsense():
 
 @pytest.mark.slow
 def test_everybody_may_be_superior_in_more_than_one_step():
-    """arch's own loop over steps ends in an empty array where a later step takes out the last one."""
+    """arch's own loop over steps ends in an empty array where a later step takes out the last
+    one.
+    """
     from arch.bootstrap import StepM
 
     many = 0

@@ -1,7 +1,10 @@
-"""Made-up findings about an account: one that is skilled and fully examined, and pieces that change it.
+"""Made-up findings about an account: one that is skilled and fully examined, and pieces that change
+it.
 
-Numbers fit together as they do in real findings. An alpha is given by its value and by how far its 95 % interval
-reaches. Its alpha ratio, its interval at all tries and its likelihood ratio follow from the normal score of both."""
+Numbers fit together as they do in real findings. An alpha is given by its value and by how far its
+95 % interval reaches. Its alpha ratio, its interval at all tries and its likelihood ratio follow
+from the normal score of both.
+"""
 
 import math
 from statistics import NormalDist
@@ -40,7 +43,9 @@ def span(value, half):
 
 
 def span_at_tries(value, half, tries=TRIES):
-    """Return the interval that allows for all tries, of a value whose own reaches ``half`` to both sides."""
+    """Return the interval that allows for all tries, of a value whose own reaches ``half`` to
+    both sides.
+    """
     return span(value, half * -_NORMAL.inv_cdf(0.025 / tries) / _REACH)
 
 
@@ -61,7 +66,9 @@ def alpha(value, half, *, tries=TRIES, comparisons=1, years=1.0):
 
 
 def alpha_after_costs(gross, net, *, most=True):
-    """Return an alpha before and after costs, each +- 5 %; ``most`` is whether costs are most of it."""
+    """Return an alpha before and after costs, each +- 5 %; ``most`` is whether costs are most of
+    it.
+    """
     costs = Measure(value=net - gross)
     return msgspec.structs.replace(
         alpha(net, 0.05),
@@ -97,7 +104,9 @@ def timing(value, half=0.02, *, tries=TRIES):
 
 
 def convexity(per_year, intercept):
-    """Return returns that bend up with the market's moves, and what they earn where it does not move."""
+    """Return returns that bend up with the market's moves, and what they earn where it does not
+    move.
+    """
     return TimingEvidence(
         by="returns",
         per_year=span(per_year, 0.02),
@@ -149,7 +158,9 @@ def contrast(gap, masked, **changes):
 
 
 def account(**changes):
-    """Return findings about a skilled account: certain, examined, and beyond luck's best of the assumed tries."""
+    """Return findings about a skilled account: certain, examined, and beyond luck's best of the
+    assumed tries.
+    """
     fields = {
         "setting": "c",
         "benchmark": "b",
@@ -177,7 +188,9 @@ def account(**changes):
 
 
 def table(**changes):
-    """Return findings about an account of which only returns are known, and those of the market and of styles."""
+    """Return findings about an account of which only returns are known, and those of the market
+    and of styles.
+    """
     fields = {
         "method": "returns",
         "setting": "own",

@@ -1,4 +1,6 @@
-"""Did costs eat it? What was earned before them is tested; that they took half of it is read off."""
+"""Did costs eat it? What was earned before them is tested; that they took half of it is read
+off.
+"""
 
 import msgspec
 import numpy as np
@@ -38,7 +40,8 @@ TOOK_HALF = (
         (
             alpha_after_costs(0.0, -0.1),
             MIDDLING,
-            "costs took it: before costs it is not distinguishable from luck (0.0% (−5.0% to +5.0%) a "
+            "costs took it: before costs it is not distinguishable from luck (0.0% (−5.0% to "
+            "+5.0%) a "
             "year), they are 10.0% a year.",
         ),
     ],
@@ -103,7 +106,9 @@ def test_timing_of_styles_is_asked_what_it_left_after_costs_ate_the_alpha():
 
 
 def test_costs_are_read_off_and_not_tested():
-    """Costs that take half of a gain are known to, however uncertain the gain is: they are no estimate."""
+    """Costs that take half of a gain are known to, however uncertain the gain is: they are no
+    estimate.
+    """
     rng = np.random.default_rng(4)
     gross = rng.normal(0.0, 0.004, 756)
     gross += 0.0006 - gross.mean()

@@ -1,4 +1,6 @@
-"""What is tested of a series: at the level of comparisons, at that of all tries, and against luck's best of them."""
+"""What is tested of a series: at the level of comparisons, at that of all tries, and against
+luck's best of them.
+"""
 
 import math
 from statistics import NormalDist

@@ -1,4 +1,6 @@
-"""Is it paid for a risk that the record does not show? Asked of returns alone, before any praise."""
+"""Is it paid for a risk that the record does not show? Asked of returns alone, before any
+praise.
+"""
 
 import msgspec
 import pytest
@@ -42,32 +44,38 @@ RARE = TailEvidence(
         (
             {"options": SELLER},
             True,
-            "; hidden risk: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and style, and it "
+            "; hidden risk: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and style, and "
+            "it "
             "moves as a seller of options does (short puts); no crash in the record. If the market "
             "falls 20 % in one day it would return about −45.0%.",
         ),
         (
             {"smoothness": SMOOTH},
             True,
-            "; hidden risk: smoother than any audited record of liquid assets (a Sharpe ratio of 4.0, at "
+            "; hidden risk: smoother than any audited record of liquid assets (a Sharpe ratio of "
+            "4.0, at "
             "least 3.5); look for losses that are not booked",
         ),
         (
             {"alpha": alpha(0.8, 0.1)},
             True,
-            "smoother than any audited record of liquid assets (an alpha ratio of 15.7, at least 13.7)",
+            "smoother than any audited record of liquid assets (an alpha ratio of 15.7, at least "
+            "13.7)",
         ),
         (
             {"smoothness": SIGNS},
             False,
-            "; hidden risk is suspected, because the record may be smoothed or made up: returns follow "
+            "; hidden risk is suspected, because the record may be smoothed or made up: returns "
+            "follow "
             "each other (autocorrelation +0.40); few small losses.",
         ),
         (
             {"tail": RARE},
             False,
-            "; hidden risk is suspected: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and "
-            "style, but its losses are rare and large (skew of alpha over 5 sessions −6.1), and a window "
+            "; hidden risk is suspected: alpha of +10.0% (+5.0% to +15.0%) a year beyond market "
+            "and "
+            "style, but its losses are rare and large (skew of alpha over 5 sessions −6.1), and a "
+            "window "
             "with so few of them cannot tell.",
         ),
     ],

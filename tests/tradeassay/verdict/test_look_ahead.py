@@ -1,4 +1,6 @@
-"""Did it see the future? A channel that was found is certain, a ratio that nobody has is a suspicion."""
+"""Did it see the future? A channel that was found is certain, a ratio that nobody has is a
+suspicion.
+"""
 
 import msgspec
 import pytest

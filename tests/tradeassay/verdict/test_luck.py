@@ -30,7 +30,8 @@ def test_an_alpha_whose_interval_holds_zero_is_not_distinguishable_from_luck():
         True,
     )
     assert verdict.sentence == (
-        "one returned +20.0%, which is not distinguishable from luck: alpha of +2.0% (−3.0% to +7.0%) a "
+        "one returned +20.0%, which is not distinguishable from luck: alpha of +2.0% (−3.0% to "
+        "+7.0%) a "
         "year beyond market and style, after costs."
     )
 
@@ -41,14 +42,17 @@ def test_an_alpha_whose_interval_holds_zero_is_not_distinguishable_from_luck():
         (
             {"luck": MIDDLING},
             "not distinguishable from luck",
-            ", and luck is not excluded: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and "
+            ", and luck is not excluded: alpha of +10.0% (+5.0% to +15.0%) a year beyond market "
+            "and "
             "style, after costs, but 60.0% of random portfolios with the same trades did as well.",
         ),
         (
             {"alpha": alpha(0.004, 0.001)},
             "alpha too small",
-            ", and its alpha is too small: alpha of +0.4% (+0.3% to +0.5%) a year beyond market and "
-            "style, after costs, but that is too little to be called alpha (the floor is 1% a year).",
+            ", and its alpha is too small: alpha of +0.4% (+0.3% to +0.5%) a year beyond market "
+            "and "
+            "style, after costs, but that is too little to be called alpha (the floor is 1% a "
+            "year).",
         ),
         (
             {"alpha": alpha(-0.06, 0.05)},

@@ -1,4 +1,6 @@
-"""Is it memory of the period? Nothing that is claimed stands where names or dates cannot be known."""
+"""Is it memory of the period? Nothing that is claimed stands where names or dates cannot be
+known.
+"""
 
 import msgspec
 import pytest
@@ -76,7 +78,8 @@ def model(**changes):
         (
             {"memory": TAKEN},
             True,
-            "but its alpha is memory: 'blinded' takes +10.0% (+5.0% to +15.0%) a year of it, and what "
+            "but its alpha is memory: 'blinded' takes +10.0% (+5.0% to +15.0%) a year of it, and "
+            "what "
             "is left, 0.0% (−5.0% to +5.0%), is not distinguishable from nothing.",
         ),
         ({"alpha": alpha(0.14, 0.05), "memory": LOST}, True, "but its alpha is memory"),
@@ -144,7 +147,8 @@ def test_what_stands_under_a_mask_is_praised_and_the_part_that_is_memory_is_name
     partly = verdict_on(model(memory=memory(GOOD.tested, GOOD.tested)))
     assert (partly.kind, partly.firm) == ("skill", True)
     assert (
-        "; part of its alpha is memory (+10.0% (+5.0% to +15.0%) a year), part stays under 'blinded' "
+        "; part of its alpha is memory (+10.0% (+5.0% to +15.0%) a year), part stays under "
+        "'blinded' "
         "(+10.0% (+5.0% to +15.0%));" in partly.sentence
     )
     # The dates were remembered and the names were not: only the names are praised.
@@ -207,7 +211,8 @@ EXPLAINED = "recall explains +9.0% a year (+5.0% to +13.0%)"
             recalled(NONE, NONE, "cannot be told", **FAMILIAR),
             {},
             False,
-            "memory is suspected: it is right where questions are familiar, +12.0% (+4.0% to +20.0%)",
+            "memory is suspected: it is right where questions are familiar, +12.0% (+4.0% to "
+            "+20.0%)",
         ),
     ],
 )

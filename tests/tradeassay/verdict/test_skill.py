@@ -1,4 +1,6 @@
-"""Was it earned? Skill and timing are said of what survives the tries behind it, and nothing else is praised."""
+"""Was it earned? Skill and timing are said of what survives the tries behind it, and nothing
+else is praised.
+"""
 
 import msgspec
 import pytest
@@ -46,8 +48,10 @@ def test_skill_is_said_with_what_it_is_worth():
     verdict = verdict_on(account())
     assert (verdict.kind, verdict.label, verdict.firm) == ("skill", "skill", True)
     assert verdict.sentence == (
-        "one returned +20.0%; skill: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and style, "
-        "after costs; 3.3 times likelier under skill than under luck's best of 20 tries; it beats 99.0% "
+        "one returned +20.0%; skill: alpha of +10.0% (+5.0% to +15.0%) a year beyond market and "
+        "style, "
+        "after costs; 3.3 times likelier under skill than under luck's best of 20 tries; it beats "
+        "99.0% "
         "of random portfolios with the same trades."
     )
 
@@ -332,7 +336,8 @@ def test_timing_by_returns_is_paid_from_alpha_and_fades_with_it():
                     skew=-4.0, worst=-0.1, worst_session=None, drawdown=-0.1, crash=True
                 )
             },
-            "its losses are rare and large: skew of its returns −4.0; 1 more like the worst day would "
+            "its losses are rare and large: skew of its returns −4.0; 1 more like the worst day "
+            "would "
             "have taken all of it",
         ),
     ],

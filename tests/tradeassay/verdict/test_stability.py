@@ -1,4 +1,6 @@
-"""When alpha was earned: by halves, in the latest third, without its best days and without its best month."""
+"""When alpha was earned: by halves, in the latest third, without its best days and without its
+best month.
+"""
 
 import math
 
@@ -82,7 +84,9 @@ def test_an_alpha_has_faded_if_the_second_half_contradicts_the_whole(first, seco
 
 
 def test_a_constant_alpha_is_rarely_called_faded():
-    """Of 400 accounts of three years with an alpha ratio of 2 nearly none, and of 400 that stop nearly all."""
+    """Of 400 accounts of three years with an alpha ratio of 2 nearly none, and of 400 that stop
+    nearly all.
+    """
     rng = np.random.default_rng(6)
     noise = rng.standard_normal((400, 756))
     constant = 0.006 * (noise + 2.0 / math.sqrt(252))

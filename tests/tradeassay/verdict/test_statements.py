@@ -1,4 +1,6 @@
-"""Every number is one statement, and no statement contradicts the sentence: drawn findings are read line by line."""
+"""Every number is one statement, and no statement contradicts the sentence: drawn findings are
+read line by line.
+"""
 
 import json
 import math
@@ -75,7 +77,9 @@ LIMITS = {
     "the timing of deposits is not known",
     "timing and passive portfolios are not tested",
 }
-"""The first clause of every limit that a verdict can have: a new one belongs here, and into what is drawn."""
+"""The first clause of every limit that a verdict can have: a new one belongs here, and into what
+is drawn.
+"""
 SEEN = {*KINDS, *LABELS.values(), *NOT_FIRM.values(), *OTHER_LABELS, "behind the market", *LIMITS}
 
 
@@ -216,7 +220,9 @@ def in_numbers(judged):
 
 
 def contradictions(judged):
-    """Return what a careful reader would find wrong between the sentence, the lists and the numbers."""
+    """Return what a careful reader would find wrong between the sentence, the lists and the
+    numbers.
+    """
     if judged.verdict.kind == "failed":
         return []
     found = [*in_sentence(judged), *in_reasons(judged), *in_numbers(judged)]
@@ -285,7 +291,8 @@ def test_what_a_statement_says_of_itself():
     assert alpha_stated.versus == "the market"
     assert alpha_stated.bearing == "for"
     assert alpha_stated.claim == (
-        "alpha of +10.0% (+5.0% to +15.0%) a year beyond market and style, after costs, significantly "
+        "alpha of +10.0% (+5.0% to +15.0%) a year beyond market and style, after costs, "
+        "significantly "
         "above zero (95 %)"
     )
     ratio = judged.statement("likelihood-ratio")

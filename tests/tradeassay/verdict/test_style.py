@@ -25,7 +25,10 @@ def test_styles_that_brought_more_than_the_names_are_named():
     )
     verdict = verdict_on(found)
     assert verdict.kind == "style"
-    said = "style (twelve-month momentum +1.2) brought more than selection and trading together: +12.0%"
+    said = (
+        "style (twelve-month momentum +1.2) brought more than selection and trading together: "
+        "+12.0%"
+    )
     assert said in verdict.sentence
 
 

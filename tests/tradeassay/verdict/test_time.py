@@ -1,4 +1,6 @@
-"""Thresholds are years and effective observations: monthly, weekly and daily rows of one account end alike."""
+"""Thresholds are years and effective observations: monthly, weekly and daily rows of one account
+end alike.
+"""
 
 import math
 from datetime import date, timedelta

@@ -22,7 +22,8 @@ from accounts import (
         (
             {"luck": UNLUCKY},
             "; it lost by the names that it chose: alpha of −10.0% (−15.0% to −5.0%) a year beyond "
-            "market and style, after costs, worse than luck's worst of 20 tries; only 1.0% of random "
+            "market and style, after costs, worse than luck's worst of 20 tries; only 1.0% of "
+            "random "
             "portfolios with the same trades did worse.",
         ),
         ({"luck": NO_LUCK}, "worse than luck's worst of 20 tries."),

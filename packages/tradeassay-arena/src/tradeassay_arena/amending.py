@@ -177,7 +177,10 @@ def _begin(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> M
     try:
         made = msgspec.convert({name: asked.what, **given}, type=kind)
     except msgspec.ValidationError as error:
-        hint = "NAME=VALUE as in a season's file: architecture=rule rule=trend, kind=stock dataset=live/yfinance"
+        hint = (
+            "NAME=VALUE as in a season's file: architecture=rule rule=trend, kind=stock "
+            "dataset=live/yfinance"
+        )
         raise UserError(f"{asked.change} {asked.what}: {error}", hint=hint) from error
     day = _day(season, asked, max(played.values(), default=""), begins=True)
     return asked.what, day, msgspec.json.encode(made).decode()

@@ -82,7 +82,10 @@ class LiveClock:
         if self._other is None:
             return ""
         by = (self._other - self._offset) / SECOND
-        return f"the machine's clock was set by {by:+,.0f} s: the new time is used after {self._believe_s:g} s"
+        return (
+            f"the machine's clock was set by {by:+,.0f} s: the new time is used after "
+            f"{self._believe_s:g} s"
+        )
 
     async def wait_until(self, at: Instant) -> None:
         """Wait until ``at``."""

@@ -219,7 +219,9 @@ class JournalReplay:
         return "warm-up" if warming else "live"
 
     def _is_next(self, place: tuple[str, str], settled_at: str) -> bool:
-        """Return whether the asset has no round between ``place`` and the session that settled it."""
+        """Return whether the asset has no round between ``place`` and the session that settled
+        it.
+        """
         asset, session = place
         played = self._rounds.keys() - self._skipped
         between = [day for day in self._sessions[asset] if session < day < settled_at]

@@ -75,7 +75,8 @@ def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]
         plays.append(("season", season, None))
     request.folder.mkdir(parents=True, exist_ok=True)
     request.say(
-        f"a season takes minutes and is kept in {request.folder}: the same command continues a stopped one"
+        f"a season takes minutes and is kept in {request.folder}: the same command continues a "
+        "stopped one"
     )
     stopped = [
         _play_season(request.folder / f"{name}.db", season, opener, asking, request.say)

@@ -29,7 +29,8 @@ BASELINE = "buy-and-hold"
 PREFIX = "live/"
 """The prefix of a ``dataset`` with live prices."""
 NO_LIVE_RANKS = (
-    "a live season shows accounts and no ranks, because its agents decide after the price at which they are filled"
+    "a live season shows accounts and no ranks, because its agents decide after the price at which "
+    "they are filled"
     " is known"
 )
 """Why a live season has no ranks: an agent could look at the market once more before it decides."""
@@ -493,7 +494,8 @@ def amended(season: Season, made: Iterable[Amendment]) -> Season:
 
 _ALWAYS: dict[type, frozenset[str]] = {
     Season: frozenset(
-        "title convention last warmup cash fee_bp window_s timeout_s news_days seed temperature max_tokens"
+        "title convention last warmup cash fee_bp window_s timeout_s news_days seed temperature "
+        "max_tokens"
         " rules".split()
     ),
     Entry: frozenset(("model", "label")),

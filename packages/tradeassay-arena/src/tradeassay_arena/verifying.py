@@ -212,7 +212,8 @@ def operators_choice(season: Season) -> str:
     called = f' called "{season.title}"' if season.title else ""
     words = "; ".join([*chosen, *(["labels " + ", ".join(own)] if own else [])]) or "nothing"
     return (
-        f"{season.id}{called} has the spec {season.sha256[:16]}, which binds what it says if it was published "
+        f"{season.id}{called} has the spec {season.sha256[:16]}, which binds what it says if it "
+        "was published "
         f"before; chosen by its operator: {words}"
     )
 
@@ -284,7 +285,8 @@ class _Season:
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, by the operator's word")
             self.notes[0] += (
-                f"; {count} {what}, by the operator's word"  # in the same note as the operator's other choices
+                # This joins the operator's other choices in one note.
+                f"; {count} {what}, by the operator's word"
             )
         # Claims on workers, registered agents and experts.
         own = {"season": season.id}
@@ -355,12 +357,17 @@ class _Season:
                     "amendments", f"amendment {one.number} is dated before the previous amendment"
                 )
             if one.late(opened):
-                what = f"amendment {one.number} changes {one.day}, but that session or a later one had been opened"
+                what = (
+                    f"amendment {one.number} changes {one.day}, but that session or a later "
+                    "one "
+                    "had been opened"
+                )
                 self._broken("amendments", what)
             made.append(one)
         if made and not any(violation.check == "amendments" for violation in self.violations):
             said = "; ".join(
-                f"{one.change} {one.what} {one.value if one.change in ('rename', 'rule') else one.day}"
+                f"{one.change} {one.what} "
+                f"{one.value if one.change in ('rename', 'rule') else one.day}"
                 for one in made
             )
             self._say(
@@ -368,7 +375,7 @@ class _Season:
             )
         return amended(season, made)
 
-    # -- played again --------------------------------------------------------------------------------------------
+    # -- played again ------------------------------------------------------------------------------
 
     def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
         """Replay the season from its data into a new journal, up to its newest event, and compare
@@ -417,7 +424,10 @@ class _Season:
                         self._settled(claim, _differences(which, here, there, open_))
                     begun = db.execute(select(t.seasons.c.created_at)).scalar_one()
                 if self._row.created_at != begun:
-                    what = f"the season was created at {self._row.created_at}, in the replay at {begun}"
+                    what = (
+                        f"the season was created at {self._row.created_at}, in the replay at "
+                        f"{begun}"
+                    )
                     self._broken("log", what)
                 again.close()
         self._settled("calls", iter(evidence.faults))
@@ -457,20 +467,26 @@ class _Season:
         accounts = _differences((t.bookings, t.rewards), here, there, set())
         self._settled("account", chain(restated, accounts))
         if replay.revised:
-            why = "prices were revised by their source: what was booked before a revision is as recorded"
+            why = (
+                "prices were revised by their source: what was booked before a revision is as "
+                "recorded"
+            )
             self._say("bookings before a revision", "cannot be checked", why)
         if replay.decides:
             decided = _differences((t.decisions, t.memories), here, there, set())
             self._settled("decisions", chain(evidence.faults, decided))
         else:
-            why = "an account over all assets was revised while entries decided: what they were told is not known"
+            why = (
+                "an account over all assets was revised while entries decided: what they were "
+                "told is not known"
+            )
             self._say("decisions", "cannot be checked", why)
 
     def _all(self, table: Table, *order: ColumnElement[Any]) -> Sequence[Any]:
         """Return the season's rows of a table."""
         return self._db.execute(select(table).filter_by(season=self._row.id).order_by(*order)).all()
 
-    # -- results --------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------
 
     def _settled(self, claim: str, found: Found) -> None:
         count = 0
@@ -495,7 +511,9 @@ def _kept(table: Table) -> tuple[str, ...]:
 
 
 class _Journal(NamedTuple):
-    """The rows of a season by table, each under a key without ids, which differ between databases."""
+    """The rows of a season by table, each under a key without ids, which differ between
+    databases.
+    """
 
     rows: dict[str, Rows]
     twice: list[tuple[str, Place]]

@@ -93,7 +93,10 @@ def read_benchmark(name: str, days: Iterable[str], home: Path | str | None = Non
                 more = f", or get a data set that has them: tradeassay data get {dataset}"
     hint = f"give the benchmark's prices or returns on these days as a file (benchmark=FILE){more}"
     refuse_other_days(f"'{name}' is", found, asked, hint)
-    note = f"the market is '{name}': {benchmark.title}, {found[0]} to {found[-1]}, from {source}; {benchmark.bias}"
+    note = (
+        f"the market is '{name}': {benchmark.title}, {found[0]} to {found[-1]}, from {source}; "
+        f"{benchmark.bias}"
+    )
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(
         returns=returns,
@@ -236,4 +239,7 @@ def offer(days: Iterable[str]) -> str:
     spans = ", ".join(
         f"{name} {one.first[:4]} to {one.last[:4]}" for name, one in BENCHMARKS.items()
     )
-    return f"no benchmark was given, and no named benchmark covers these days ({spans}): give --benchmark FILE"
+    return (
+        f"no benchmark was given, and no named benchmark covers these days ({spans}): give "
+        "--benchmark FILE"
+    )

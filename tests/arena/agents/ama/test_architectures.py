@@ -1,4 +1,6 @@
-"""Each architecture's call graph, what each role saw, and that leaving a role out is felt downstream."""
+"""Each architecture's call graph, what each role saw, and that leaving a role out is felt
+downstream.
+"""
 
 import json
 from itertools import count
@@ -101,7 +103,9 @@ def vanilla(reply, attempts: int = 1):
 def play(
     name: str, params=None, memory=None, packet=PACKET, **answers
 ) -> tuple[list[AskModel], AgentChoice]:
-    """Drive a deliberation with the sensible scripted model; ``answers`` are those of some roles."""
+    """Drive a deliberation with the sensible scripted model; ``answers`` are those of some
+    roles.
+    """
     sensible = Sensible()
 
     def reply(asked: AskModel) -> ModelReply:

@@ -1,4 +1,6 @@
-"""The two phases: research within a budget, a forced submission, retries with feedback, and what is counted."""
+"""The two phases: research within a budget, a forced submission, retries with feedback, and what
+is counted.
+"""
 
 import json
 from collections.abc import Callable
@@ -34,7 +36,9 @@ def action(**given: Any) -> ModelReply:
 
 
 def cured(play: Game, *replies: ModelReply) -> tuple[Decision, str]:
-    """Return the decision after replies of which the last is sound, and what was said before that one."""
+    """Return the decision after replies of which the last is sound, and what was said before
+    that one.
+    """
     play.asked.clear()
     return play.decide(replies), play.asked[-1].messages[-1].text
 
@@ -264,7 +268,9 @@ def test_no_reason_is_too_short_for_a_day_whatever_names_are_called(game):
 
 
 def test_a_target_is_a_target_and_nobody_is_told_to_do_the_opposite(game):
-    """A weight that is met or drifted past its target is there; a contradiction is said, not turned round."""
+    """A weight that is met or drifted past its target is there; a contradiction is said, not
+    turned round.
+    """
     play = game(mask="bright")
     (symbol,) = play.buy(1, 0.05)
     weight = play.now.account.weight(symbol)

@@ -1,4 +1,6 @@
-"""The feed gives what the factors are, through splits, suspensions, listings and days that were left out."""
+"""The feed gives what the factors are, through splits, suspensions, listings and days that were
+left out.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Nothing real is ever said under a mask, whatever a model asks for; and nothing depends on the future."""
+"""Nothing real is ever said under a mask, whatever a model asks for; and nothing depends on the
+future.
+"""
 
 import json
 import re
@@ -20,7 +22,9 @@ MASKS = ("stock-blind", "date-blind", "blinded")
 
 
 def bad_submissions(play: Game) -> list[ModelReply]:
-    """Return submissions that break every rule of form and content, real names and dates among them."""
+    """Return submissions that break every rule of form and content, real names and dates among
+    them.
+    """
     symbols = play.symbols(6)
     shown, real = [play.shown(symbol) for symbol in symbols], symbols[0]
     some = [
@@ -45,7 +49,9 @@ def bad_submissions(play: Game) -> list[ModelReply]:
 
 
 def go_wrong(play: Game, days: int) -> list[str]:
-    """Go through every call and every bad submission, buying a little in between; return what was said."""
+    """Go through every call and every bad submission, buying a little in between; return what
+    was said.
+    """
     start: list[ModelReply] = []
     for _ in range(days):
         stocks = [play.shown(symbol) for symbol in play.symbols(3)]
@@ -71,7 +77,10 @@ def truth_of(play: Game, mask: Any = None) -> Truth:
 
 
 def leaks_in(text: str, truth: Truth) -> list[Any]:
-    """Return what is real in a text. Numbers of a table are judged as data: a volume may look like a code."""
+    """Return what is real in a text.
+
+    Numbers of a table are judged as data: a volume may look like a code.
+    """
     if text.startswith("{"):
         return list(find_leaks(json.loads(text), truth))
     return list(
@@ -89,7 +98,9 @@ SLOW += ["blinded-fixed-candidate-paper", "blinded-memory-only-paper"]
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_prompt_tool_error_or_byte_says_anything_real(ashares, us, mask, mode, arm):
-    """Under the paper's convention one bad order refuses the whole action; ``hard`` masks hide levels too."""
+    """Under the paper's convention one bad order refuses the whole action; ``hard`` masks hide
+    levels too.
+    """
     hardening = dict.fromkeys(("rebase_prices", "scale_volumes", "scrub_news"), arm == "hard")
     convention = "paper" if arm == "paper" else "corrected"
     for world, news in [(ashares, False)] if arm == "paper" else [(ashares, False), (us, True)]:
@@ -183,7 +194,9 @@ def test_no_search_with_a_tool_finds_the_price_of_a_lot(ashares):
 def play_some(
     snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any
 ) -> list[list[str]]:
-    """Return everything that is said to a model that tries all tools and holds a few names, day by day."""
+    """Return everything that is said to a model that tries all tools and holds a few names, day
+    by day.
+    """
     play = Game(snapshot, config, **market)
     said = []
     for day in range(days):

@@ -26,7 +26,9 @@ TEN = """total_return sharpe max_drawdown information_ratio turnover hhi cash_ra
 
 @pytest.fixture(scope="module")
 def journal(ashares: Snapshot) -> list[StepRecord]:
-    """An episode: buys, sells, abstains, fails by form on day 3, by silence on day 5, and calls tools."""
+    """An episode: buys, sells, abstains, fails by form on day 3, by silence on day 5, and calls
+    tools.
+    """
     play, records = Game(ashares), []
     silent = ModelReply(error="x", error_kind="timeout", stop="error")
     day = 0

@@ -1,4 +1,6 @@
-"""What the paper's experiments stand on: the index by its role, windows after a day, data needs, hidden levels."""
+"""What the paper's experiments stand on: the index by its role, windows after a day, data needs,
+hidden levels.
+"""
 
 import json
 from dataclasses import replace

@@ -209,7 +209,9 @@ def test_risk_check_judges_as_the_submission_does(ashares):
 
 
 def test_equal_scores_do_not_stand_by_true_symbols_where_levels_are_hidden(ashares):
-    """A factor and its opposite make all scores equal: a program read the alphabet from their order."""
+    """A factor and its opposite make all scores equal: a program read the alphabet from their
+    order.
+    """
     ascending = []
     # The paper's mask keeps them so: recordings hold these answers.
     for config in (KtdfinConfig(), KtdfinConfig(rebase_prices=True, scale_volumes=True)):

@@ -33,7 +33,9 @@ def at(row: int, hour: float) -> int:
 
 
 def small_panel(**more: Any) -> Panel:
-    """Three names at 10, 20 and 50, whose prices never move; C does not trade in the third session."""
+    """Three names at 10, 20 and 50, whose prices never move; C does not trade in the third
+    session.
+    """
     halted = np.zeros((ROWS, len(PRICES)), dtype=bool)
     halted[START + 2, 2] = True
     price = np.where(halted, np.nan, [*PRICES.values()])
@@ -141,7 +143,9 @@ def play(
     model: Callable[[AskModel], ModelReply],
     days: int | None = None,
 ) -> tuple[list[StepRecord], list[list[AskModel]]]:
-    """Play an episode with a function from request to reply; return the records and each day's requests."""
+    """Play an episode with a function from request to reply; return the records and each day's
+    requests.
+    """
     seen: Observation | None = market.reset()
     records: list[StepRecord] = []
     asked: list[list[AskModel]] = []

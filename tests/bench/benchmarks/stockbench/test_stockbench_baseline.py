@@ -1,4 +1,6 @@
-"""Equal-weight buy and hold: as a rule, as a model in the dialogue, and worked out again without the simulator."""
+"""Equal-weight buy and hold: as a rule, as a model in the dialogue, and worked out again without
+the simulator.
+"""
 
 import json
 import math
@@ -68,7 +70,9 @@ def equal_weight_model(request: AskModel) -> ModelReply:
 
 
 def by_hand(world: Snapshot, benchmark: Benchmark) -> np.ndarray:
-    """Work the baseline out again: opens, the venue's slippage, 1 bp commission, dividends and splits, marks."""
+    """Work the baseline out again: opens, the venue's slippage, 1 bp commission, dividends and
+    splits, marks.
+    """
     config = benchmark.market
     slipped = 1.0 + venues.get(config.venue).slippage.bps / 10_000.0
     lots = round(1.0 / float(venues.get(config.venue).lots.lot or 1.0))

@@ -1,4 +1,6 @@
-"""What a model is shown: news and fundamentals of the right days, ablations, the context limit, and no future."""
+"""What a model is shown: news and fundamentals of the right days, ablations, the context limit,
+and no future.
+"""
 
 from dataclasses import replace
 from typing import Any, get_args
@@ -149,7 +151,7 @@ def test_a_prompt_changes_words_and_no_data(rich):
     assert len(texts) == 3 and all("0.03 %" in text for text in texts)
 
 
-# -- the context limit -------------------------------------------------------------------------------------------
+# -- the context limit -----------------------------------------------------------------------------
 
 
 def test_tokens_are_counted_carefully():
@@ -196,11 +198,13 @@ def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich):
     assert row["closes"] == [10.0] and "news" not in row and row["open"] == 10.0
 
 
-# -- time --------------------------------------------------------------------------------------------------------
+# -- time ------------------------------------------------------------------------------------------
 
 
 def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel, store):
-    """Prices, news, figures, actions, memberships and delistings after the open of a day become something else."""
+    """Prices, news, figures, actions, memberships and delistings after the open of a day become
+    something else.
+    """
     cut, first = 6, 300
     config = MarketConfig(
         venue="us-fractional-v1",

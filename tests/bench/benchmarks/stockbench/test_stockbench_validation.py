@@ -1,4 +1,6 @@
-"""Arithmetic and liquidity, worked by hand: cash 1,000, names at 10, 20 and 50, costs of 3 bp each way."""
+"""Arithmetic and liquidity, worked by hand: cash 1,000, names at 10, 20 and 50, costs of 3 bp
+each way.
+"""
 
 import json
 from typing import Any

@@ -32,7 +32,9 @@ def _loopback_only(name: str):
 
 @pytest.fixture(autouse=True)
 def loopback_only(monkeypatch):
-    """Refuse every other address. libcurl does not use Python's sockets: its way out is a proxy to nowhere."""
+    """Refuse every other address. libcurl does not use Python's sockets: its way out is a proxy
+    to nowhere.
+    """
     monkeypatch.setattr(socket.socket, "connect", _loopback_only("connect"))
     monkeypatch.setattr(socket.socket, "connect_ex", _loopback_only("connect_ex"))
     for name in (
@@ -72,7 +74,9 @@ def serve(request):
 
 @pytest.fixture
 def behind_proxy(monkeypatch, serve, authority):
-    """Start a stand-in and make it the machine's HTTPS proxy, where libraries that use requests look."""
+    """Start a stand-in and make it the machine's HTTPS proxy, where libraries that use requests
+    look.
+    """
 
     def start(answer) -> Serving:
         stand_in = serve(answer)

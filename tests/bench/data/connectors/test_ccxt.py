@@ -41,7 +41,9 @@ def btc(quote: str = "USDT", count: int = 31, **more) -> Market:
 
 @pytest.fixture
 def load(behind_proxy, runtime):
-    """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
+    """Load through the unpatched library; only the machine's proxy and certificate bundle are
+    ours.
+    """
 
     def run(service: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
         run.stand_in = behind_proxy(service)
@@ -61,7 +63,9 @@ def load(behind_proxy, runtime):
 
 
 def test_a_day_is_over_by_the_clock_of_whoever_asks(behind_proxy, runtime):
-    """The arena's rounds go on by their own clock while the machine's is wrong; so must what they ask."""
+    """The arena's rounds go on by their own clock while the machine's is wrong; so must what
+    they ask.
+    """
     behind_proxy(Binance([btc(count=10)]))
     config = CcxtConfig(symbols=("BTC/USDT",), first="2024-01-01", last="2024-01-09")
     source = CcxtSource(config, runtime=runtime("2024-01-09T23:00:00Z"), settings={"rateLimit": 1})

@@ -1,4 +1,6 @@
-"""What connectors share: registry, options, extras, retries, the way from series to a panel, A-shares, splits."""
+"""What connectors share: registry, options, extras, retries, the way from series to a panel,
+A-shares, splits.
+"""
 
 import re
 import socket
@@ -112,7 +114,7 @@ def test_every_option_is_on_the_page():
             assert f"`{field.name}`" in page, f"{name}'s option {field.name} is not explained"
 
 
-# -- retries ------------------------------------------------------------------------------------------------------
+# -- retries ---------------------------------------------------------------------------------------
 
 CLOCK = FixedClock(parse_iso("2024-02-01T12:00:00Z"))
 
@@ -224,7 +226,7 @@ def test_an_impossible_policy_is_refused():
             RetryPolicy(**bad)
 
 
-# -- from series to a panel ---------------------------------------------------------------------------------------
+# -- from series to a panel ------------------------------------------------------------------------
 
 SESSIONS = sessions_between("24/7", "2024-01-01", "2024-01-20")
 LONG = sessions_between("24/7", "2024-01-01", "2024-04-09")
@@ -389,7 +391,7 @@ def test_an_action_between_sessions_is_known_before_the_next_one():
     assert shorten([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
 
 
-# -- A-shares, and splits that a vendor worked in -----------------------------------------------------------------
+# -- A-shares, and splits that a vendor worked in --------------------------------------------------
 
 
 def test_a_code_is_read_and_gives_the_board():

@@ -37,7 +37,9 @@ def plain(start: float = 100.0, days: tuple[str, ...] = WEEK, **facts) -> Stock:
 
 
 def split_stock() -> Stock:
-    """4:1 on 8 January, a dividend before and after it, and a 1:10 later than anything asked for."""
+    """4:1 on 8 January, a dividend before and after it, and a 1:10 later than anything asked
+    for.
+    """
     stock = plain(100.0, WEEK[:4], dividends={"2024-01-03": 0.24, "2024-01-09": 0.07})
     stock.days["2024-01-08"] = (25.5, 26.0, 25.0, 25.75, 9000.0)
     stock.days["2024-01-09"] = (25.7, 25.9, 25.1, 25.2, 8000.0)
@@ -353,7 +355,8 @@ def test_the_library_is_left_as_it_was_and_says_nothing(load, capfd):
 PAGES = {
     "a page": b"<html><body>we are down for maintenance</body></html>",
     "an error": b'{"error": "maintenance"}',
-    "an error of its own": b'{"chart": {"result": null, "error": {"code": "Bad", "description": "no"}}}',
+    "an error of its own": b'{"chart": {"result": null, "error": {"code": "Bad", "description": '
+    b'"no"}}}',
     "nothing": b"",
     "null": b"null",
     "no bars": b'{"chart": {"result": [], "error": null}}',

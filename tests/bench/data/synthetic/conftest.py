@@ -19,7 +19,9 @@ def world():
 
 
 class Market:
-    """A panel as a back-tester with hindsight sees it: split-adjusted arrays, dividends in adjusted units."""
+    """A panel as a back-tester with hindsight sees it: split-adjusted arrays, dividends in
+    adjusted units.
+    """
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel

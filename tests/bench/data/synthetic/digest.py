@@ -1,4 +1,7 @@
-"""One number for a whole panel: equal worlds, equal digest. Run as a script it prints those of its arguments."""
+"""One number for a whole panel: equal worlds, equal digest.
+
+Run as a script it prints those of its arguments.
+"""
 
 import hashlib
 import sys
@@ -30,7 +33,9 @@ LISTED = "symbol name kind board sector currency lot step tick multiplier expiry
 
 
 def _records(panel: Panel) -> Iterator[tuple[object, ...]]:
-    """Every record as a tuple of named fields, so that a new field with a default leaves the digest alone."""
+    """Every record as a tuple of named fields, so that a new field with a default leaves the
+    digest alone.
+    """
     for entry in panel.listings:
         yield (*(getattr(entry.instrument, name) for name in LISTED), entry.listed, entry.delisted)
     for action in panel.actions:

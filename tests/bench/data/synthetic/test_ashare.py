@@ -15,7 +15,9 @@ def in_ticks(values: np.ndarray) -> np.ndarray:
 
 
 def bands(panel) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and highest price of every bar in ticks, from public data alone; NaN on a name's first day."""
+    """The lowest and highest price of every bar in ticks, from public data alone; NaN on a
+    name's first day.
+    """
     row_of = {str(day): row for row, day in enumerate(panel.sessions)}
     close = in_ticks(panel.bars["close"])
     low, high = np.full(close.shape, np.nan), np.full(close.shape, np.nan)

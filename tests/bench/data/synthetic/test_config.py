@@ -108,7 +108,9 @@ def test_the_normal_table_is_the_quantile_function():
 
 
 def test_no_entry_of_the_table_is_near_a_rounding_boundary():
-    """Rounding moves a value by at most half a grid step; an error of some ulp could only matter at a boundary."""
+    """Rounding moves a value by at most half a grid step; an error of some ulp could only matter
+    at a boundary.
+    """
     exact = normal_quantile((np.arange(1 << 15) + 0.5) / (1 << 16) + 0.5) * GRID
     margin = np.abs(exact - np.floor(exact) - 0.5).min()
     assert margin > 1e-6  # an ulp at this size is 1e-9

@@ -37,12 +37,17 @@ def test_worlds_are_the_same_as_ever():
 
 @pytest.mark.slow
 def test_worlds_are_the_same_without_vector_instructions():
-    """numpy picks its loops by CPU; without any of the optional features the bytes must not change."""
+    """numpy picks its loops by CPU; without any of the optional features the bytes must not
+    change.
+    """
     found = _multiarray_umath.__cpu_features__
     features = [name for name in _multiarray_umath.__cpu_dispatch__ if found.get(name)]
     if not features:
         pytest.skip("this CPU has none of numpy's optional features")
-    probe = "import numpy._core._multiarray_umath as m; print(sum(m.__cpu_features__[f] for f in m.__cpu_dispatch__))"
+    probe = (
+        "import numpy._core._multiarray_umath as m; print(sum(m.__cpu_features__[f] for f in "
+        "m.__cpu_dispatch__))"
+    )
     environment = {
         "NPY_DISABLE_CPU_FEATURES": " ".join(features),
         "OPENBLAS_CORETYPE": "Nehalem",

@@ -1,7 +1,8 @@
 """Some news is worth money, most is not, and only reading tells which.
 
-A reader trades the tone of chosen items: in at the first open after publication, out at the close of the last day
-of the horizon, equal weight, costs both ways. His daily returns are tested against zero.
+A reader trades the tone of chosen items: in at the first open after publication, out at the close
+of the last day of the horizon, equal weight, costs both ways. His daily returns are tested against
+zero.
 """
 
 import math

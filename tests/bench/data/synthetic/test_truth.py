@@ -1,4 +1,6 @@
-"""The answer key is the truth: the planted parts make the printed returns, and can be measured from outside."""
+"""The answer key is the truth: the planted parts make the printed returns, and can be measured
+from outside.
+"""
 
 import gc
 import types

@@ -82,7 +82,9 @@ BROKEN = stopped("backtest", "KeyError: x", "KeyError")
 
 
 def test_single_turn_ends_after_one_answer_and_its_text_speaks_to_models_alone():
-    """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes last."""
+    """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes
+    last.
+    """
     outcome, asked = played([say(CODE)], lambda _: BROKEN, QuantCodeSettings())
     assert len(asked) == 1 and outcome.solved is False and outcome.stage == "backtest"
     assert outcome.failure_class == "other-runtime" and outcome.turns[0].feedback == ""
@@ -205,7 +207,11 @@ def test_no_answer_is_not_scored_while_a_refusal_and_a_loop_are_no_code():
 
 
 def test_an_answer_cut_off_by_the_token_limit_is_a_failure_of_its_own():
-    program = "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        if self.data.close["
+    program = (
+        "import backtrader as bt\n\n\nclass S(bt.Strategy):\n    def next(self):\n        "
+        "if "
+        "self.data.close["
+    )
     inside = f"Here it is.\n```python\n{program}"
     broken = f"```python\n{program}\n```\n"
     imports_alone = "```python\nimport backtrader as bt\n```\nand then\n```python\nclass S(bt.Strat"

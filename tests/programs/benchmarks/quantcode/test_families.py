@@ -1,4 +1,6 @@
-"""Drawn tasks: the same for the same seed, different for another, and their programs do what their words say."""
+"""Drawn tasks: the same for the same seed, different for another, and their programs do what
+their words say.
+"""
 
 import ast
 import re

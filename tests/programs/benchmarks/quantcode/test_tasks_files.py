@@ -1,4 +1,6 @@
-"""The tasks that ship: how many of which kind, complete in both wordings, no two references alike."""
+"""The tasks that ship: how many of which kind, complete in both wordings, no two references
+alike.
+"""
 
 import ast
 import difflib
@@ -95,7 +97,9 @@ def test_a_task_is_complete_and_both_its_wordings_stand_alone():
 
 
 def normalised(source: str) -> str:
-    """A syntax tree without constants and without any name: not of variables, and not of libraries either."""
+    """A syntax tree without constants and without any name: not of variables, and not of
+    libraries either.
+    """
     tree = syntax_tree(source)
     for node in ast.walk(tree):
         for field in ("id", "name", "asname", "attr", "arg", "module"):

@@ -15,7 +15,8 @@ from tradeassay_programs.benchmarks.quantcode.loading import PUBLIC_KEYS
 def record(**changes: Any) -> dict[str, Any]:
     whole = {
         "id": 7,
-        "reformulated_task": "**Assignment:**\n\n**Name:** Buy dips\n\nBuy a low close, sell a high one.",
+        "reformulated_task": "**Assignment:**\n\n**Name:** Buy dips\n\nBuy a low close, sell a "
+        "high one.",
         "source": "reddit",
         "difficulty": "easy",
         "ticker": "generic",

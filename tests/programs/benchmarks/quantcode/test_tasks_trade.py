@@ -1,4 +1,6 @@
-"""References in an untouched Backtrader trade as their task says, and the same tasks as signals on frames."""
+"""References in an untouched Backtrader trade as their task says, and the same tasks as signals
+on frames.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,6 @@
-"""The loop without a sandbox: what a writer is told, what is set aside, who marks, and how answers are read."""
+"""The loop without a sandbox: what a writer is told, what is set aside, who marks, and how
+answers are read.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,6 @@
-"""Every mutant is rejected at its gate: those that only trade wrongly here, the rest in the sandbox."""
+"""Every mutant is rejected at its gate: those that only trade wrongly here, the rest in the
+sandbox.
+"""
 
 import tomllib
 from collections.abc import Iterator
@@ -144,7 +146,9 @@ def both(pool: SandboxPool) -> Iterator[TwinExecutor]:
 
 
 ATTACKS = load_mutants("attacks")
-"""Submissions of a second reader, hostile ones and honest ones in odd clothes, for one strategy each."""
+"""Submissions of a second reader, hostile ones and honest ones in odd clothes, for one strategy
+each.
+"""
 CHEAP = ("volume-tells-the-side", "size-of-the-next-move")
 
 

@@ -1,4 +1,6 @@
-"""Every pinned word matters: mutants show on drawn paths, programs that are wrong in one word are rejected."""
+"""Every pinned word matters: mutants show on drawn paths, programs that are wrong in one word
+are rejected.
+"""
 
 from functools import cache
 

@@ -1,4 +1,6 @@
-"""Programs written from the Strategy Docs alone, in two hands: right ones, and ones that are wrong in one word."""
+"""Programs written from the Strategy Docs alone, in two hands: right ones, and ones that are
+wrong in one word.
+"""
 
 import tomllib
 from pathlib import Path
@@ -16,7 +18,10 @@ def submission(strategy: str, body: str) -> Submission:
 
 
 def changed(*kinds: str) -> list[tuple[str, str, Submission]]:
-    """Return strategy, what is written instead, and the program, of lines ``STRATEGY: OLD -> NEW``."""
+    """Return strategy, what is written instead, and the program, of lines ``STRATEGY:
+
+    OLD -> NEW``.
+    """
     made = []
     for line in filter(None, "\n".join(WRITTEN[kind] for kind in kinds).splitlines()):
         strategy, _, words = line.replace("\\n", "\n").partition(": ")

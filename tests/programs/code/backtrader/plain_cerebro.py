@@ -1,4 +1,7 @@
-"""An untouched cerebro in this process, for comparing the host's replay with it. Only for code that we ship."""
+"""An untouched cerebro in this process, for comparing the host's replay with it.
+
+Only for code that we ship.
+"""
 
 import sys
 from dataclasses import dataclass

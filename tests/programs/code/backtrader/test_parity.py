@@ -58,7 +58,9 @@ def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-1
     return ours
 
 
-SINGLE = "cross too_large signals own_sizer ends_early before_the_start late_child timers no_number".split()
+SINGLE = (
+    "cross too_large signals own_sizer ends_early before_the_start late_child timers no_number"
+).split()
 """What ``any_order`` does not do at random."""
 
 

@@ -125,7 +125,9 @@ def test_orders_that_would_keep_the_host_busy_for_ever_are_refused():
 
 
 def test_a_huge_group_of_orders_does_not_keep_the_host_busy(monkeypatch):
-    """The first fill ends all others at once: the orders that wait are walked through once, not once for each."""
+    """The first fill ends all others at once: the orders that wait are walked through once, not
+    once for each.
+    """
     walked = 0
 
     class Walked(deque[Any]):
@@ -185,7 +187,9 @@ prices = st.one_of(st.floats(50, 150), st.floats(allow_nan=True, allow_infinity=
 
 @st.composite
 def records(draw: st.DrawFn) -> dict[str, NDArray[Any]]:
-    """Records that are often well-formed in most places, so that the broker behind the checks is reached too."""
+    """Records that are often well-formed in most places, so that the broker behind the checks is
+    reached too.
+    """
     turns = sorted(draw(st.lists(st.integers(0, ROWS), max_size=25)))
     wild = draw(st.booleans())
     actions = []

@@ -94,7 +94,10 @@ def test_a_patched_framework_is_named(pool, name):
 
 
 def test_a_forged_account_changes_nothing_and_an_environment_in_an_error_is_removed(pool):
-    forged = "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
+    forged = (
+        "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        "
+        "self.buy(size=50)"
+    )
     done = run_program(pool, body(forged), BARS, TERMS)
     assert "account-mismatch" in names(done.tricks)
     assert done.final_value is not None and done.final_value < 50_000
@@ -126,7 +129,8 @@ def test_secrets_of_the_host_are_scrubbed():
 
 PEEPS = {
     "index": body(
-        "def next(self):\n    if self.data.close[1] > self.data.close[0]: self.buy()\n    else: self.sell()"
+        "def next(self):\n    if self.data.close[1] > self.data.close[0]: self.buy()\n    else: "
+        "self.sell()"
     ),
     "indicator": body(
         "def __init__(self): self.m = bt.ind.SMA(period=3)\n"

@@ -1,4 +1,6 @@
-"""Each gate by hand: what it lets through, what it stops, and what it says when it could not be asked."""
+"""Each gate by hand: what it lets through, what it stops, and what it says when it could not be
+asked.
+"""
 
 import json
 import weakref

@@ -26,7 +26,9 @@ REST = tuple((bar, bar + 3) for bar in range(300, 900, 20))
 
 
 def test_what_was_missed_at_the_beginning_is_forgiven_until_both_hold_the_same():
-    """The reference is long from bar 10 to 200, the candidate missed that and was short meanwhile."""
+    """The reference is long from bar 10 to 200, the candidate missed that and was short
+    meanwhile.
+    """
     theirs = trades((10, 200), *REST)
     mine = trades((120, 140), side=-1) + trades(*REST)
     found = compare_decisions(mine, theirs, ROWS)
@@ -40,7 +42,9 @@ def test_not_for_longer_than_a_quarter_of_the_bars():
 
 
 def test_nothing_is_forgiven_once_both_have_held_the_same():
-    """Both are flat at bar 60, where the warm-up ends, and the trade at 120 is nobody's but the candidate's."""
+    """Both are flat at bar 60, where the warm-up ends, and the trade at 120 is nobody's but the
+    candidate's.
+    """
     found = compare_decisions(trades((10, 20), (120, 140), *REST), trades((10, 20), *REST), ROWS)
     assert (found.stray, found.forgiven) == (2, 0)
 

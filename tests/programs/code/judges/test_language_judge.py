@@ -1,4 +1,6 @@
-"""The language judge: strict answers, honest silence, and a program that cannot talk its way out."""
+"""The language judge: strict answers, honest silence, and a program that cannot talk its way
+out.
+"""
 
 import json
 from collections.abc import Callable

@@ -42,8 +42,8 @@ def replay(
 ) -> dict[str, Array]:
     """What the code decides on each of ``rows`` when it knows only that row and those before it.
 
-    One flat bar follows, at the time of the true next one: closing out at the end of the data happens there, and
-    it reveals nothing new.
+    One flat bar follows, at the time of the true next one: closing out at the end of the data
+    happens there, and it reveals nothing new.
     """
     decided: dict[str, list[Any]] = {}
     for row in rows:
@@ -125,7 +125,10 @@ def test_the_papers_checks_find_less():
 
 
 def test_advice_names_the_line():
-    source = "def run(f):\n  a = f['close'].shift(-2)\n  for i in range(9):\n    b = a[i + 1]\n  return a[::-1]\n"
+    source = (
+        "def run(f):\n  a = f['close'].shift(-2)\n  for i in range(9):\n    b = a[i + 1]\n  "
+        "return a[::-1]\n"
+    )
     assert [(one.line, one.text) for one in source_advice(source)] == [
         (2, "shift with a negative step takes later rows"),
         (4, "an index ahead of the loop's own bar"),

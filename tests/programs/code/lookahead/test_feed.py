@@ -1,4 +1,6 @@
-"""A program fed bar by bar: the same orders prove that none looks ahead; others show where to look."""
+"""A program fed bar by bar: the same orders prove that none looks ahead; others show where to
+look.
+"""
 
 import textwrap
 
@@ -38,7 +40,9 @@ def fed(pool: SandboxPool, source: str) -> Backtest:
 
 
 def parts(pool: SandboxPool, source: str) -> int | None:
-    """The first bar on which a program decides otherwise when it is fed; None where it never does."""
+    """The first bar on which a program decides otherwise when it is fed; None where it never
+    does.
+    """
     whole, bar_by_bar = run_program(pool, source, BARS, TERMS), fed(pool, source)
     assert whole.ok and len(whole.orders)
     if not bar_by_bar.ok:
@@ -57,17 +61,20 @@ PEEPS = {
         76,
     ),
     "a hidden array on one bar": (
-        f"if len(self) == 77: a = {AHEAD}; self.buy(size=1 + (len(a) > 1) + (len(a) > 1 and a[1] > a[0]))",
+        f"if len(self) == 77: a = {AHEAD}; self.buy(size=1 + (len(a) > 1) + (len(a) > 1 and a[1] > "
+        "a[0]))",
         76,
     ),
     "the length": ("if self.data.buflen() == 150 and len(self) == 31: self.buy(size=3)", 30),
     "the transmit flag": (
-        f"a = {AHEAD}; self.buy(size=1, exectype=bt.Order.Limit, price=1.0, transmit=len(a) > 1 and a[1] > a[0])",
+        f"a = {AHEAD}; self.buy(size=1, exectype=bt.Order.Limit, price=1.0, transmit=len(a) > 1 "
+        "and a[1] > a[0])",
         None,
     ),
     "the end of the run": (
         "a = getattr(self.data1.close, 'arr' + 'ay'); i = self.data1.close.idx\n"
-        "        if len(self) > 30 and i + 1 < len(a) and a[i + 1] < a[i] * 0.99: self.env.runstop()",
+        "        if len(self) > 30 and i + 1 < len(a) and a[i + 1] < a[i] * 0.99: "
+        "self.env.runstop()",
         None,
     ),
 }
@@ -81,7 +88,9 @@ def test_a_peep_on_a_single_bar_does_not_work_when_it_is_fed(pool, name):
 
 
 def test_orders_that_come_too_late_are_none(pool):
-    """Code that answers for the harness to get later bars first can only send its orders with a later bar."""
+    """Code that answers for the harness to get later bars first can only send its orders with a
+    later bar.
+    """
     source = textwrap.dedent(
         """
         import os, struct

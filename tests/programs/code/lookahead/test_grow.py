@@ -125,7 +125,9 @@ def test_every_bar_finds_a_leak_on_a_single_bar():
 
 
 def test_the_scored_run_is_one_of_the_compared_runs():
-    """Code that is honest whenever it is checked is still compared with what it did when it counted."""
+    """Code that is honest whenever it is checked is still compared with what it did when it
+    counted.
+    """
     probe = LookaheadProbe(positions(momentum), SHORT, LeakConfig(), seed=1)
     assert probe.compare(Trace.of_rows({"position": peeking(SHORT["close"])})).leaky
 
@@ -325,9 +327,11 @@ def test_other_futures_stay_on_the_grid_and_bars_stay_bars():
 
 
 def peeks(columns: Columns) -> dict[str, NDArray]:
-    """What could be read of the next bar; False on the last. ``turned`` is turned round where one bar follows: a
-    false bar that always moved against the true one would tell it. ``together`` is whether the close and another
-    part move the same way: whoever can guess the one, a volume that was high and falls, then knows the other.
+    """What could be read of the next bar; False on the last.
+
+    ``turned`` is turned round where one bar follows: a false bar that always moved against the true
+    one would tell it. ``together`` is whether the close and another part move the same way: whoever
+    can guess the one, a volume that was high and falls, then knows the other.
     """
     close, volume = columns["close"], columns["volume"]
     reach = np.maximum(columns["high"] - columns["low"], 1e-9)

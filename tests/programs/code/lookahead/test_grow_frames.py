@@ -1,4 +1,6 @@
-"""Programs on frames that are called on the rows so far: what looks ahead shows itself where it does."""
+"""Programs on frames that are called on the rows so far: what looks ahead shows itself where it
+does.
+"""
 
 import numpy as np
 import pytest
@@ -64,7 +66,10 @@ def test_sampled_rows_answer_for_all_rows_before_them(pool):
 def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     at = 77
-    peep = f"    own.iloc[{at}:{at + 1}] = 0.5 * float(len(own) > {at + 1} and close.iloc[-1] > 0)\n    return own\n"
+    peep = (
+        f"    own.iloc[{at}:{at + 1}] = 0.5 * float(len(own) > {at + 1} and close.iloc[-1] > "
+        "0)\n    return own\n"
+    )
     source = HONEST.replace("return (", "own = (") + peep
     plans = [(SAMPLED, np.random.default_rng(0))]
     found = grown(pool, source, bars, SAMPLED)

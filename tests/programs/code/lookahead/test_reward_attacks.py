@@ -1,8 +1,9 @@
 """Programs against the judged reward, written from the manual before anybody read the check.
 
-Each follows the right answer to its task, under the name ``base`` (frames) or as the class it derives from
-(Backtrader), so that it would be paid in full if nothing were wrong with it. Some look ahead, some tamper with the
-harness, some only look odd: these must be paid. ``SAMPLE`` is tried every day, all of it with the slow tests.
+Each follows the right answer to its task, under the name ``base`` (frames) or as the class it
+derives from (Backtrader), so that it would be paid in full if nothing were wrong with it. Some look
+ahead, some tamper with the harness, some only look odd: these must be paid. ``SAMPLE`` is tried
+every day, all of it with the slow tests.
 """
 
 import itertools
@@ -36,7 +37,9 @@ def signals(frame):
     first = float(c[0]) not in kept
     kept.setdefault(float(c[0]), []).append(n)
 """
-"""``kept`` outlives a module that is loaded anew: it knows the tables so far, and whether this one is new."""
+"""``kept`` outlives a module that is loaded anew: it knows the tables so far, and whether this
+one is new.
+"""
 
 GLOBALS = "CACHE = {}\nROWS = []\nPOSITION = 0.0\n"
 

@@ -1,4 +1,6 @@
-"""What a judged reward runs: short markets that still tell, one child for all of them, and what it says of it."""
+"""What a judged reward runs: short markets that still tell, one child for all of them, and what
+it says of it.
+"""
 
 import itertools
 from dataclasses import replace
@@ -41,7 +43,9 @@ TASK = load_task("d-bollinger-pctb")
 
 @pytest.fixture(scope="module")
 def brief(pool: JobExecutor) -> Judging:
-    """The markets that rewards are judged on: shared, so that the rewards need not draw them again."""
+    """The markets that rewards are judged on: shared, so that the rewards need not draw them
+    again.
+    """
     return SHARED_DRAWS.of(pool, TASK, "backtrader", rules_of(SECRET), BRIEF)
 
 

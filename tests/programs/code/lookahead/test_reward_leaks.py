@@ -1,6 +1,8 @@
-"""Programs on frames that look ahead, written before the check was read: a reward without a judge pays none.
+"""Programs on frames that look ahead, written before the check was read: a reward without a judge
+pays none.
 
-One with a judge asks on some rows only: it pays none but some of those that peek on a row of their choice.
+One with a judge asks on some rows only: it pays none but some of those that peek on a row of their
+choice.
 """
 
 import tomllib
@@ -82,7 +84,10 @@ def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(pool, name, se
         "    close = frame['close']\n    own = pd.Series(_own(frame), frame.index).astype(float)\n"
         f"    {AT_DECISIONS[name]}\n    for row in at:\n        own.iloc[row] = UP(close, row)\n"
     )
-    source = f"import numpy as np\nimport pandas as pd\n{honest}\n\n{UP}\n\ndef signals(frame):\n{body}    return own\n"
+    source = (
+        f"import numpy as np\nimport pandas as pd\n{honest}\n\n{UP}\n\ndef "
+        f"signals(frame):\n{body}    return own\n"
+    )
     assert (
         reward(
             TASK, source, "behaviour", executor=pool, framework="frame", secret=secret * 16

@@ -73,7 +73,9 @@ def test_traces_agree_exactly_when_the_tables_do(left, right, data):
 
 
 def test_actions_of_a_backtrader_strategy_are_told_in_words():
-    names = "action asset side size kind given price pricelimit trailamount trailpercent valid oco".split()
+    names = (
+        "action asset side size kind given price pricelimit trailamount trailpercent valid oco"
+    ).split()
     actions = {
         "to buy 10 (market)": (0, 0, 1, 10.0),
         "to sell 2.5 of data1 (limit, price 98.5)": (0, 1, -1, 2.5, 2, 1, 98.5),

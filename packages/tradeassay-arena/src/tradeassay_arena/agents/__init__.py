@@ -64,7 +64,10 @@ class EntryAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same decision can be made again for free. Writing it can then be postponed."""
+        """Whether the same decision can be made again for free.
+
+        Writing it can then be postponed.
+        """
         return not isinstance(self.agent, OutsideAgent) and (
             self.model is None or not self.each_call
         )

@@ -1,1 +1,3 @@
-"""Participation of outside agents: registration, tokens, limits, and the HTTP and MCP interfaces."""
+"""Participation of outside agents: registration, tokens, limits, and the HTTP and MCP
+interfaces.
+"""

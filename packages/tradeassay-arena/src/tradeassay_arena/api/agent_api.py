@@ -219,7 +219,7 @@ class AgentApi:
         self.last_move = float("-inf")  # the last time a packet was sent or an answer accepted
         self.closing = Event()  # set when the process stops, so that waiting requests end
 
-    # -- registration --------------------------------------------------------------------------------------------
+    # -- registration ------------------------------------------------------------------------------
 
     def register(self, season: str, entry: str, *, now: str, address: str | None = None) -> str:
         """Register an outside entry and return its token, which is never shown again.
@@ -283,7 +283,7 @@ class AgentApi:
             for part, r in whose
         ]
 
-    # -- applicants ----------------------------------------------------------------------------------------------
+    # -- applicants --------------------------------------------------------------------------------
 
     def apply(
         self, season: str, entry: str, *, label: str, contact: str, address: str | None, now: str
@@ -387,7 +387,7 @@ class AgentApi:
             note=season.price_note,
         )
 
-    # -- keys of the operator and of experts ---------------------------------------------------------------------
+    # -- keys of the operator and of experts -------------------------------------------------------
 
     def issue_key(self, kind: KeyKind, name: str, *, now: str) -> str:
         """Return a new key for the operator or an expert. An older key of the same name stops
@@ -448,7 +448,7 @@ class AgentApi:
             query = select(t.door_counts.c.key, t.door_counts.c.count).where(*mine)
             return {known: number for known, number in db.execute(query)}
 
-    # -- deciding ------------------------------------------------------------------------------------------------
+    # -- deciding ----------------------------------------------------------------------------------
 
     def waiting(self, agent: RegisteredAgent) -> Notification | None:
         """Return the agent's oldest unanswered decision, or None."""
@@ -489,7 +489,10 @@ class AgentApi:
             raise refused
 
     def submit_all(self, made: Sequence[Offered]) -> list[Rejected | None]:
-        """Accept several answers in one transaction. Returns a rejection or None for each answer."""
+        """Accept several answers in one transaction.
+
+        Returns a rejection or None for each answer.
+        """
         self.last_move = time.monotonic()
         refused: list[Rejected | None] = [None] * len(made)
         sent = {offer.slot: self.sent.get(offer.slot) for _, _, offer in made}
@@ -580,7 +583,7 @@ class AgentApi:
         found = self.store.rows(_OPEN_OFFERS, {"season": season})
         return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
 
-    # -- the agent's own past ------------------------------------------------------------------------------------
+    # -- the agent's own past ----------------------------------------------------------------------
 
     def decisions(self, agent: RegisteredAgent, most: int = 50) -> tuple[OwnDecision, ...]:
         """Return an agent's own newest decisions, newest first."""
@@ -615,7 +618,7 @@ class AgentApi:
         rows = self.store.rows(query.where(*mine).order_by(t.rewards.c.slot).limit(min(most, MOST)))
         return tuple(read_row(OwnReward, row) for row in rows)
 
-    # -- seasons and packets --------------------------------------------------------------------------------------------
+    # -- seasons and packets -----------------------------------------------------------------------
 
     def _now(self) -> float:
         return self.clock.now() / SECOND
@@ -678,7 +681,7 @@ def change_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None
         return None
 
 
-# -- many agents at once -----------------------------------------------------------------------------------------
+# -- many agents at once ---------------------------------------------------------------------------
 
 MAX_WAIT_S = 25.0
 

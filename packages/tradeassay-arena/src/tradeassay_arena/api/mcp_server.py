@@ -34,8 +34,10 @@ from tradeassay_bench.core.dialogue import ToolSpec
 from tradeassay_bench.frontends.mcp_episode import ToolReply, make_server
 
 ABOUT = (
-    "You decide about one asset at a time in a paper-trading arena: BUY, SELL or HOLD. Call next_decision; read "
-    "prices, news and filings of its slot; then call submit_action once with the slot's number. A slot that is "
+    "You decide about one asset at a time in a paper-trading arena: BUY, SELL or HOLD. Call "
+    "next_decision; read "
+    "prices, news and filings of its slot; then call submit_action once with the slot's number. A "
+    "slot that is "
     "not answered in time holds."
 )
 _AGENT = "tradeassay.agent"

@@ -71,7 +71,10 @@ class OfferWatch:
 
 
 class PollingAgent:
-    """Waits until an agent has fetched its packet and answered. The round's time-out ends the wait."""
+    """Waits until an agent has fetched its packet and answered.
+
+    The round's time-out ends the wait.
+    """
 
     def __init__(self, watch: OfferWatch, entry: str) -> None:
         self._watch, self._entry = watch, entry

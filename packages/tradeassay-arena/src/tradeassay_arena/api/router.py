@@ -191,7 +191,10 @@ class SharedCounts:
                 self._seen.update(found)
 
     async def count_request(self, key: str, most: int, why: str) -> None:
-        """Count a request. Raises :class:`Rejected` (429) after more than ``most`` in this minute."""
+        """Count a request.
+
+        Raises :class:`Rejected` (429) after more than ``most`` in this minute.
+        """
         if time.monotonic() - self._told >= self._every_s:
             await run_in_threadpool(self.tell)
         if self.add(key) > most:
@@ -364,7 +367,10 @@ def router(
 
     @_route(made, "/me/rewards", (Rewards, "Your reward log."), 401, 422, 429)
     async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Rewards:
-        """Return your own lines of the reward log. The log is empty in seasons without that rule."""
+        """Return your own lines of the reward log.
+
+        The log is empty in seasons without that rule.
+        """
         agent = await gate.agent(request)
         return Rewards(items=await run_in_threadpool(api.rewards, agent, after))
 
@@ -374,7 +380,9 @@ def router(
 
     @_route(made, "/me/packet", waits, 401, 422, 429, parameters=asks)
     async def packet(request: Request) -> Notification | None:
-        """Return the packet of the decision that is waiting for you, after up to ``wait`` seconds."""
+        """Return the packet of the decision that is waiting for you, after up to ``wait``
+        seconds.
+        """
         text = request.query_params.get("wait", "0")
         try:
             wait = float(text)

@@ -33,7 +33,8 @@ def _without_password(context: click.Context, option: click.Parameter, db: str) 
     )
     if given and re.match(r"[^/]+://[^/@]*:[^/@]+@", db):
         say(
-            "other users of this machine can see the password in the list of processes; set TRADEASSAY_ARENA_DB instead"
+            "other users of this machine can see the password in the list of processes; set "
+            "TRADEASSAY_ARENA_DB instead"
         )
     return db
 
@@ -225,7 +226,8 @@ def run(
     if as_json:
         print_json({"season": season.id, "rounds": done, "db": db, "failed": failed})
     say(
-        f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}"
+        f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db "
+        f"{db}"
     )
     if failed:
         causes = ", ".join(f"{count} {kind}" for kind, count in failed.most_common())

@@ -61,7 +61,8 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _BRIEF = (
-    "id entry asset session stage status action confidence reasoning position_before position earned fee nav "
+    "id entry asset session stage status action confidence reasoning position_before position "
+    "earned fee nav "
     "calls input_tokens output_tokens usd"
 ).split()
 _PRICES = rounds.c["phase", "price", "base_price", "next_price"]
@@ -328,7 +329,10 @@ class Experience(msgspec.Struct, frozen=True):
 
 
 def experiences(store: Store, season: str, entry: str) -> tuple[Experience, ...]:
-    """Return an entry's experiences, oldest first. Empty in seasons without the rule ``feedback``."""
+    """Return an entry's experiences, oldest first.
+
+    Empty in seasons without the rule ``feedback``.
+    """
     mine = (rewards.c.season == season, rewards.c.entry == entry)
     query = select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward).where(*mine)
     query = query.join(slots, slots.c.id == rewards.c.slot).join(

@@ -272,7 +272,10 @@ def _kind(dataset: str) -> str:
 
 def season_rules(season: Season) -> dict[str, Any]:
     """Return all settings that determine the standings, and their hash."""
-    names = "first last warmup warmup_position cash window_s timeout_s news_days seed temperature max_tokens".split()
+    names = (
+        "first last warmup warmup_position cash window_s timeout_s news_days seed temperature "
+        "max_tokens"
+    ).split()
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
     # Only some settings: those of outside agents may contain private addresses or commands.
     open_ones = ("rule", "remembered", "rounds", "recall", "personas")

@@ -1,4 +1,6 @@
-"""Decide one slot: complete the packet, ask the agent, record every answer, and return the choice."""
+"""Decide one slot: complete the packet, ask the agent, record every answer, and return the
+choice.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,8 @@ class _SlotRecord:
             return None
         if call.request_sha256 != self._asked[number][1]:
             raise DataError(
-                f"slot {self._slot.id} asks another question {number} than it did before it was interrupted",
+                f"slot {self._slot.id} asks another question {number} than it did before it was "
+                "interrupted",
                 hint="run the version of tradeassay and the agents that started this season",
             )
         reply = _REPLY.decode(call.reply)
@@ -360,7 +363,10 @@ def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
                 continue
             spent_usd, spent_tokens, priceless = db.execute(select(*sums).where(*where)).one()
             if usd is not None and priceless:
-                return f"{what} has {priceless} decisions of an unknown price, so {usd:g} dollars cannot be kept"
+                return (
+                    f"{what} has {priceless} decisions of an unknown price, so {usd:g} dollars "
+                    "cannot be kept"
+                )
             if usd is not None and spent_usd >= usd:
                 return f"{what} has spent {spent_usd:.2f} of {usd:g} dollars"
             if tokens is not None and spent_tokens >= tokens:

@@ -129,7 +129,10 @@ class SnapshotFeed:
 
     @classmethod
     def open(cls, season: Season, home: Path | None = None) -> SnapshotFeed:
-        """Open every data set of a season. Raises :class:`DataError` if a data set lacks a symbol."""
+        """Open every data set of a season.
+
+        Raises :class:`DataError` if a data set lacks a symbol.
+        """
         found = {
             name: load_dataset(name, home) for name in {asset.dataset for asset in season.assets}
         }
@@ -611,5 +614,9 @@ def doubt(
     limit = rules.jump(asset.kind)
     jump = bar.close / before.close - 1.0
     if abs(jump) > limit and (decided is None or abs(bar.close / decided - 1.0) > limit):
-        return f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; {limit:.0%} is the limit"
+        return (
+            f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; "
+            f"{limit:.0%} "
+            "is the limit"
+        )
     return None

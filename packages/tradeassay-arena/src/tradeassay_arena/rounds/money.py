@@ -141,7 +141,9 @@ def settle(
 
 
 def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dict[str, Any]]:
-    """Return each entry's account for its packet: its value, and the money invested in each asset."""
+    """Return each entry's account for its packet: its value, and the money invested in each
+    asset.
+    """
     with store.read() as db:
         values, held = _values(db, season, stage), _exposures(db, season, stage)
     return {
@@ -158,7 +160,9 @@ def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dic
 def outcomes(
     db: Connection, season: str, asset: str, before: str, most: int
 ) -> dict[str, list[SettledOutcome]]:
-    """Return each entry's actions and returns in an asset's last settled rounds before a session."""
+    """Return each entry's actions and returns in an asset's last settled rounds before a
+    session.
+    """
     asked = {"season": season, "asset": asset, "session": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}

@@ -302,7 +302,10 @@ def _ratio(one: float, other: float) -> float:
 
 
 def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
-    """Replay all accounts of a stage that hold the asset. Returns the number of restated decisions."""
+    """Replay all accounts of a stage that hold the asset.
+
+    Returns the number of restated decisions.
+    """
     shared, on = season.rules.cross_asset, cache(season.on)
     kind = SharedTarget if shared else DailyTarget
     policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
@@ -409,7 +412,7 @@ def _correct_account(
     return len(rows)
 
 
-# -- bars that look wrong ----------------------------------------------------------------------------------------
+# -- bars that look wrong --------------------------------------------------------------------------
 
 Word = Literal["accept", "refuse"]
 End = Literal["believed", "replaced", "missed"]

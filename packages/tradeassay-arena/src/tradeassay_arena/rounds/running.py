@@ -184,7 +184,7 @@ class Runner:
         self.health.ends("finished" if until is None else "stopped", self.store)
         return self.health.rounds
 
-    # -- planning ------------------------------------------------------------------------------------------------
+    # -- planning ----------------------------------------------------------------------------------
 
     async def _all_groups(self, until: Instant | None) -> None:
         """Play all groups in order. Live groups overlap, but the rounds of one asset follow each
@@ -357,7 +357,7 @@ class Runner:
                 left.append((number, due))
         return left
 
-    # -- one round -----------------------------------------------------------------------------------------------
+    # -- one round ---------------------------------------------------------------------------------
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round and open it if needed, or None if there will be no round."""
@@ -545,7 +545,7 @@ class Runner:
     def _too_late(self, asset: str, session: str, at: Instant) -> bool:
         return self.clock.live and self.clock.now() > self.season.closes(asset, session, at)
 
-    # -- deciding ------------------------------------------------------------------------------------------------
+    # -- deciding ----------------------------------------------------------------------------------
 
     async def _decide(self, round: Round) -> None:
         """Ask every agent without an answer, until all have answered or the time is over."""
@@ -596,7 +596,7 @@ class Runner:
             if not mine:
                 await asyncio.sleep(self.poll_s)  # another worker still has open slots
 
-    # -- patience ------------------------------------------------------------------------------------------------
+    # -- patience ----------------------------------------------------------------------------------
 
     async def _patiently(self, do: Callable[[], T], part: str = "database") -> T:
         """Call a function until it works. Raises :class:`Stalled` if it fails for too long."""

@@ -80,7 +80,8 @@ def check_prices(season: Season) -> None:
     for name in season_models(season):
         if prices.of(name) is None:
             raise UserError(
-                f"the price of {name} is unknown, so season '{season.id}' cannot keep a budget in dollars",
+                f"the price of {name} is unknown, so season '{season.id}' cannot keep a budget in "
+                "dollars",
                 hint=f"limit tokens instead, or write into {own_file()}: {price_line(name)}",
             )
 

@@ -307,7 +307,8 @@ def _compared(
     parts = []
     if first:
         parts.append(
-            f"ranks compare the {len(common)} sessions since {first}, other columns count since joining"
+            f"ranks compare the {len(common)} sessions since {first}, other columns count since "
+            "joining"
         )
     if new & set(played):
         parts.append(f"who joined is ranked after {config.least} sessions")

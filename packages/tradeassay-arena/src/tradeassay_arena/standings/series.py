@@ -24,7 +24,10 @@ from tradeassay_arena.state.tables import bookings, corrections, decisions, roun
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection of lines; None selects all. ``first`` and ``last`` are ISO days, both included."""
+    """A selection of lines; None selects all.
+
+    ``first`` and ``last`` are ISO days, both included.
+    """
 
     entries: tuple[str, ...] | None = None
     architectures: tuple[str, ...] | None = None

@@ -111,7 +111,8 @@ def _version(connection: Connection) -> int | None:
     version = connection.execute(select(tables.schema.c.version)).scalar()
     if version not in (None, tables.SCHEMA):
         raise DataError(
-            f"the arena's database has version {version}, this version of tradeassay writes {tables.SCHEMA}",
+            f"the arena's database has version {version}, this version of tradeassay writes "
+            f"{tables.SCHEMA}",
             hint="start a new one, or use the version that wrote it",
         )
     return version
@@ -208,14 +209,19 @@ def _make_private(parsed: URL) -> None:
 
 
 def readable_by_others(file: Path) -> int | None:
-    """Return the permissions of a file that other users may read or write, or None if they may not."""
+    """Return the permissions of a file that other users may read or write, or None if they may
+    not.
+    """
     mode = stat.S_IMODE(file.stat().st_mode)
     return mode if mode & (stat.S_IRWXG | stat.S_IRWXO) else None
 
 
 def warn_readable_by_others(file: Path, mode: int) -> None:
     """Warn that other users may read the contacts of applicants in a database."""
-    what = f"other users of this machine may open {file} (mode {mode:04o}), which contains the contacts of applicants"
+    what = (
+        f"other users of this machine may open {file} (mode {mode:04o}), which contains the "
+        "contacts of applicants"
+    )
     warnings.warn(f"{what}; run chmod 600 {file}", TradeassayWarning, stacklevel=3)
 
 

@@ -264,7 +264,9 @@ class Store:
         return int(self.scalar(_OPEN, {"round": round}))
 
     def known(self, claimed: Sequence[Slot]) -> dict[int, SlotStart]:
-        """Return the recorded answers of slots of one round, and their agents' memory of the asset."""
+        """Return the recorded answers of slots of one round, and their agents' memory of the
+        asset.
+        """
         if not claimed:
             return {}
         first, made = claimed[0], dict[int, list[ModelCall]]()

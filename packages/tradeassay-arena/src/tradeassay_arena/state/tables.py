@@ -155,9 +155,13 @@ slots = Table(
 ``earned`` is on the newest prices. A correction takes precedence over the settlement.
 """
 
+_CURRENT = ", ".join(
+    f"coalesce(b.{name}, a.{name}) AS {name}" for name in _MONEY if name != "earned"
+)
+
 CREATE_SLOTS = f"""
     CREATE VIEW slots AS SELECT {", ".join(f"d.{column.name}" for column in decisions.c)},
-        {", ".join(f"coalesce(b.{name}, a.{name}) AS {name}" for name in _MONEY if name != "earned")},
+        {_CURRENT},
         coalesce((SELECT c.earned FROM bookings c WHERE c.slot = d.id AND c.number > 1
                   ORDER BY c.number DESC LIMIT 1), b.earned) AS earned
     FROM decisions d

@@ -29,7 +29,9 @@ LARGEST, SECONDS = 8 * 1024 * 1024, 20.0
 FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
 _IF_CHANGED = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
-_COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
+_COLUMNS = (
+    "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription"
+).split()
 
 
 class WebReader:
@@ -197,7 +199,8 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
             stamps = {"published_at": iso(parse_stamp(accepted)), "fetched_at": fetched_at}
         except DataError:
             continue
-        url = f"https://www.sec.gov/Archives/edgar/data/{cik}/{number.replace('-', '')}/{clean(document)}"
+        folder = f"https://www.sec.gov/Archives/edgar/data/{cik}/{number.replace('-', '')}"
+        url = f"{folder}/{clean(document)}"
         told = f"{clean(company.name)} filed form {form}" + (
             f" for the period to {period}" if period else ""
         )

@@ -163,7 +163,8 @@ class _Editor:
                 notes.append(f"the checker objects: {check.issues[0]}")
             elif not check.ok:
                 notes.append(
-                    f"shown in its own words, because the checker objects to its summary: {check.issues[0]}"
+                    "shown in its own words, because the checker objects to its summary: "
+                    f"{check.issues[0]}"
                 )
                 made = extract(new)
             made = msgspec.structs.replace(made, checks=(check,))
@@ -207,7 +208,7 @@ def _from_facts(season: Season, due: Due, facts: AssetFacts) -> list[RawItem]:
     return found
 
 
-# -- what is shown of an item ------------------------------------------------------------------------------------
+# -- what is shown of an item ----------------------------------------------------------------------
 
 Ask = Callable[[Model, AskModel], Awaitable[ModelReply]]
 
@@ -243,7 +244,10 @@ async def _summarised(
         if title is None or text is None:
             problem = "answer: no JSON object with a title and a summary"
         elif len(text) > LONGEST or len(title) > LONGEST_TITLE:
-            problem = f"length: {len(title)} and {len(text)} characters, {LONGEST_TITLE} and {LONGEST} allowed"
+            problem = (
+                f"length: {len(title)} and {len(text)} characters, {LONGEST_TITLE} and "
+                f"{LONGEST} allowed"
+            )
         else:
             return msgspec.structs.replace(
                 item, shown_title=title, shown_text=text, summary_by=model.name

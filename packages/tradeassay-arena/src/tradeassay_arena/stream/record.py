@@ -189,7 +189,7 @@ def items(
     return tuple(_read_item(row) for row in store.rows(query.limit(limit)))
 
 
-# -- experts -----------------------------------------------------------------------------------------------------
+# -- experts ---------------------------------------------------------------------------------------
 
 Verdict = Literal["confirm", "reject"]
 
@@ -270,7 +270,7 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
     return ItemPage(item=found[0], provenances=tuple(places), reviews=_reviews(store, season, id))
 
 
-# -- the stream in figures ---------------------------------------------------------------------------------------
+# -- the stream in figures -------------------------------------------------------------------------
 
 
 class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,8 +39,10 @@ from tradeassay_arena.web.status import arena_health, health_routes, season_book
 from tradeassay_arena.web.words import LANGUAGES, NAMES
 
 ABOUT = (
-    "The agents' api, experts' verdicts and health of a paper-trading arena. What the pages show is in JSON "
-    "files beside them. Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is "
+    "The agents' api, experts' verdicts and health of a paper-trading arena. What the pages show "
+    "is in JSON "
+    "files beside them. Times are ISO 8601 in UTC, returns are fractions, and a number that could "
+    "not be had is "
     "null with a reason."
 )
 _KINDS = {

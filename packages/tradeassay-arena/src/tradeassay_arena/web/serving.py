@@ -1,4 +1,6 @@
-"""Serve an arena: the application under uvicorn, with or without a season that plays in a thread."""
+"""Serve an arena: the application under uvicorn, with or without a season that plays in a
+thread.
+"""
 
 from __future__ import annotations
 
@@ -309,7 +311,9 @@ class Player:
 
     def _hear(self, health: Health) -> None:
         def alert(text: str) -> None:
-            """Report a new failure or the end of all failures, here and at the operator's address."""
+            """Report a new failure or the end of all failures, here and at the operator's
+            address.
+            """
             self._say(text)
             if self._webhook:
                 body = msgspec.json.encode(
@@ -416,7 +420,8 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     for kind, name in wanted:
         if name in api.key_names(kind):
             say(
-                f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' makes a new one"
+                f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' "
+                "makes a new one"
             )
             continue
         key = api.issue_key(kind, name, now=iso(api.clock.now()))

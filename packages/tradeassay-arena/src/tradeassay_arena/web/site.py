@@ -59,7 +59,8 @@ from tradeassay_arena.web.words import LANGUAGES, NAMES, Language, words
 
 # Charts use inline styles, which cannot run code.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
+    "data:; "
     "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'"
 )
 _MARK = "version-of-this-page"
@@ -243,7 +244,8 @@ def atom(state: SeasonSnapshot) -> str:
             title = f"{said.maybe(f'event.{one.kind}', one.kind)} {asset} {session}".strip()
         entries.append(
             f"<entry><id>tag:tradeassay,2026:{id}/{one.seq}</id><title>{escape(title)}</title>"
-            f'<updated>{escape(one.at)}</updated><link href="/seasons/{id}/{escape(path)}"/></entry>'
+            f"<updated>{escape(one.at)}</updated><link "
+            f'href="/seasons/{id}/{escape(path)}"/></entry>'
         )
     newest = told[0].at if told else "1970-01-01T00:00:00Z"
     note = state.badges.note
@@ -292,7 +294,10 @@ def _html(language: Language, home: str, page: Page, state: SeasonSnapshot | Non
 
 
 def render_page(language: Language, template: str, context: dict[str, Any]) -> str:
-    """Return a page in one language. Without a ``season`` in its context it belongs to no season."""
+    """Return a page in one language.
+
+    Without a ``season`` in its context it belongs to no season.
+    """
     said, prefix, path = words(language), _prefix(language), context.get("path", "/")
     season: Season | None = context.get("season")
     first = "" if season is None else asset_folders(season)[season.assets[0].symbol]

@@ -1,4 +1,7 @@
-"""The texts of the pages, in English and Chinese. Texts of agents and models are shown unchanged."""
+"""The texts of the pages, in English and Chinese.
+
+Texts of agents and models are shown unchanged.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ class PageWords:
         return {key: text for key, text in self._said.items() if key.partition(".")[0] in groups}
 
     def reason(self, text: str | None) -> str:
-        """Translate a sentence of the library, clause by clause. Unknown clauses stay in English."""
+        """Translate a sentence of the library, clause by clause.
+
+        Unknown clauses stay in English.
+        """
         if not text or self.language == "en":
             return text or ""
         whole = self._clause(text)

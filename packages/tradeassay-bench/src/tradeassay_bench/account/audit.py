@@ -508,14 +508,16 @@ class _Fills:
         if not closes and worth < least * (1 - 1e-9):
             yield (
                 "lots",
-                f"{fill.symbol} was filled for {worth:g}, less than the venue's minimum of {least:g}",
+                f"{fill.symbol} was filled for {worth:g}, less than the venue's minimum of "
+                f"{least:g}",
             )
         order = self._orders.get(fill.order_id)
         if order is not None and order.unit == "dollars" and fill.order_id in self._new:
             if worth > order.amount * (1 + 1e-6):
                 yield (
                     "orders",
-                    f"order {fill.order_id} is for {order.amount:g} of money, but {worth:g} was filled",
+                    f"order {fill.order_id} is for {order.amount:g} of money, but {worth:g} was "
+                    "filled",
                 )
 
     def _volume(self, fill: Filled) -> Iterator[Found]:

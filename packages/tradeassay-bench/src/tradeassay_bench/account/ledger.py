@@ -329,7 +329,8 @@ class Ledger:
                 )
             if not self._called and event.nav < required - TOLERANCE * (abs(event.nav) + required):
                 raise LedgerError(
-                    f"equity {event.nav!r} is below the maintenance margin {required!r} without a margin call"
+                    f"equity {event.nav!r} is below the maintenance margin {required!r} without a "
+                    "margin call"
                 )
         self._called = False
         self.sessions += 1

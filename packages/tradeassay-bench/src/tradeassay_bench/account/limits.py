@@ -123,7 +123,10 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
             return None
         reason, asked, left = ticket.trims[-1]
         value = left * ticket.reference * ticket.multiplier
-        detail = f"{left:g} of {asked:g} would be worth {value:.4g}; an order is worth at least {self.min_value:g}"
+        detail = (
+            f"{left:g} of {asked:g} would be worth {value:.4g}; an order is worth at least "
+            f"{self.min_value:g}"
+        )
         return Refusal(reason, detail)
 
     def _whole_lots(

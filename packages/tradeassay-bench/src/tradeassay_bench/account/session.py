@@ -42,7 +42,8 @@ class Session:
     """
 
     __slots__ = tuple(
-        "_nav account bars close columns delisted fees moment open prev_close reference trading universe used "
+        "_nav account bars close columns delisted fees moment open prev_close reference trading "
+        "universe used "
         "volume".split()
     )
 
@@ -221,7 +222,8 @@ def _bad_price(order: Order) -> Refusal | None:
             if not is_price(price):
                 return Refusal(
                     "bad_price",
-                    f"{name}_price {price!r} is no price: from {LEAST_PRICE:g} to {LARGEST_PRICE:g}",
+                    f"{name}_price {price!r} is no price: from {LEAST_PRICE:g} to "
+                    f"{LARGEST_PRICE:g}",
                 )
         elif price is not None:
             return Refusal("bad_price", f"a {order.kind} order takes no {name}_price")

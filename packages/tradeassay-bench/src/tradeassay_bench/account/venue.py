@@ -308,7 +308,8 @@ CRYPTO = Venue(
 )
 ASHARE_QLIB = Venue(
     id="ashare-qlib-v1",
-    title="A-share rules as Qlib's executor has them: limits by the closing change, no volume limit",
+    title="A-share rules as Qlib's executor has them: limits by the closing change, no volume "
+    "limit",
     currency="CNY",
     fees=Fees(buy_bps=5.0, sell_bps=15.0, minimum=5.0),
     lots=Lots(lot=100.0, step=1.0),

@@ -152,7 +152,8 @@ Band = Annotated[
     float,
     Meta(
         ge=0,
-        description="a held name is resized only when it is off by more than this share of its target",
+        description="a held name is resized only when it is off by more than this share of its "
+        "target",
     ),
 ]
 

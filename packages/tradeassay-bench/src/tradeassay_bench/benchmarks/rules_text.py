@@ -15,20 +15,25 @@ from tradeassay_bench.benchmarks.stockbench.stockbench_config import StockbenchC
 from tradeassay_bench.play import parse_universe
 
 _KNOWS = {
-    "pre_open": "before the session opens. You know every bar up to the previous close, and the splits and "
+    "pre_open": "before the session opens. You know every bar up to the previous close, and the "
+    "splits and "
     "dividends that take effect today",
-    "at_open": "when the session opens. You know every bar up to the previous close, and today's opening prices",
+    "at_open": "when the session opens. You know every bar up to the previous close, and today's "
+    "opening prices",
     "close": "at the close. You know today's whole bar",
 }
 _HOLDINGS = (
-    "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are paid out.",
+    "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are "
+    "paid out.",
     "A name that leaves the exchange is paid out at its last price.",
     "A suspended name does not trade and is valued at its last price.",
 )
 
 _COUNTS = (
-    "Every cost leaves the account. Cash plus positions is the value of the account, in every session.",
-    "A day without orders is an abstention; a day without a usable answer is a failure. Both are counted.",
+    "Every cost leaves the account. Cash plus positions is the value of the account, in every "
+    "session.",
+    "A day without orders is an abstention; a day without a usable answer is a failure. Both are "
+    "counted.",
 )
 
 
@@ -49,9 +54,11 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
         currency = f"{currency} (the venue's currency here)"
         changed = f"Its rules have changed since this was played ({str(venue_sha256)[:12]} then"
         lines = (
-            f"{changed}, {sha256_of(installed)[:12]} here), so that they are not shown. What was charged, filled and "
+            f"{changed}, {sha256_of(installed)[:12]} here), so that they are not shown. What was "
+            "charged, filled and "
             "refused is in the journal.",
-            "Numbers per year that are not on record are made with the sessions that a year has here.",
+            "Numbers per year that are not on record are made with the sessions that a year has "
+            "here.",
         )
         about_venue = f"The venue: {venue.id}", iter(lines)
     version = f"Whatever would change a score changes the version at the end of '{benchmark.id}'."
@@ -69,7 +76,10 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
 
 def _what(benchmark: Benchmark, currency: str) -> Iterator[str]:
     market, universe = benchmark.market, parse_universe(benchmark.market.universe)
-    yield f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history."
+    yield (
+        f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before "
+        "that is history."
+    )
     who = f"The members of {universe.of} on the day may be bought; what left the index may be sold"
     if universe.of == "all":
         who = "Every name listed on the day may be bought"
@@ -90,16 +100,26 @@ def _day(benchmark: Benchmark) -> Iterator[str]:
     orders = f"One order per symbol: {free}."
     if benchmark.protocol == "ktdfin":
         attempts = int(params.get("retries", KtdfinConfig().retries)) + 1
-        orders = f"A model gives a target weight per symbol, traded at the market; rules and programs order {free}."
+        orders = (
+            "A model gives a target weight per symbol, traded at the market; rules and "
+            f"programs order {free}."
+        )
     elif benchmark.protocol == "stockbench":
         attempts = int(params.get("attempts", StockbenchConfig().attempts))
-        orders = f"A model gives dollars per symbol, traded at the market; rules and programs order {free}."
+        orders = (
+            "A model gives dollars per symbol, traded at the market; rules and programs "
+            f"order {free}."
+        )
     yield (
-        f"An answer that is malformed comes back with the reason. After {attempts} attempts the day counts as "
+        f"An answer that is malformed comes back with the reason. After {attempts} attempts the "
+        "day counts as "
         "failed and nothing is traded."
     )
     yield orders
-    yield "An order the venue refuses stays in the journal with the reason. Nothing is silently corrected."
+    yield (
+        "An order the venue refuses stays in the journal with the reason. Nothing is silently "
+        "corrected."
+    )
 
 
 def _venue(venue: Venue) -> Iterator[str]:
@@ -122,7 +142,10 @@ def _venue(venue: Venue) -> Iterator[str]:
     if venue.lots.min_value:
         yield f"An order is worth at least {venue.lots.min_value:g} {venue.currency}."
     if venue.participation.max_share is not None:
-        yield f"At most {venue.participation.max_share:.0%} of a session's volume; the rest of an order is cut."
+        yield (
+            f"At most {venue.participation.max_share:.0%} of a session's volume; the rest of an "
+            "order is cut."
+        )
     if venue.concentration.max_weight is not None:
         yield f"No purchase may bring a name above {venue.concentration.max_weight:.0%} of NAV."
     if venue.concentration.max_positions is not None:
@@ -141,7 +164,8 @@ def _venue(venue: Venue) -> Iterator[str]:
             f"{name} {limit:.0%}" for name, limit in boards.items() if limit is not None
         )
         yield (
-            f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and "
+            f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on "
+            "the way up and "
             "no sale on the way down."
         )
     if venue.eras is not msgspec.UNSET:
@@ -152,9 +176,13 @@ def _venue(venue: Venue) -> Iterator[str]:
         margin = venue.margin
         yield (
             f"A margin account: equity of {margin.initial:.0%} of the exposure to open, "
-            f"{margin.maintenance_long:.0%} (long) and {margin.maintenance_short:.0%} (short) to keep; "
+            f"{margin.maintenance_long:.0%} (long) and {margin.maintenance_short:.0%} (short) to "
+            "keep; "
             f"borrowed cash costs {margin.interest_per_year:.1%} a year."
         )
     if venue.shorting.allowed:
-        yield f"Short sales are allowed; borrowing shares costs {venue.shorting.borrow_per_year:.1%} a year."
+        yield (
+            "Short sales are allowed; borrowing shares costs "
+            f"{venue.shorting.borrow_per_year:.1%} a year."
+        )
     yield f"A year has {venue.periods_per_year} sessions."

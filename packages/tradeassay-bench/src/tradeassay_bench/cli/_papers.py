@@ -283,11 +283,13 @@ def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
     fit = [one for one in of_it if one.seen_until < first]
     if len(fit) < len(of_it):
         say(
-            f"skipping {len(of_it) - len(fit)} factor model(s) trained on sessions of {first} or later"
+            f"skipping {len(of_it) - len(fit)} factor model(s) trained on sessions of {first} or "
+            "later"
         )
     if not fit:
         say(
-            f"no factor model was trained on sessions before {first} of this data: tradeassay baselines"
+            f"no factor model was trained on sessions before {first} of this data: tradeassay "
+            "baselines"
         )
     named: dict[str, AgentSpec] = {}
     for one in fit:

@@ -127,7 +127,8 @@ spec = add_options(
         click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
         several(
             "-a --agent=NAME[:KEY=VALUE,...] agents",
-            "An agent, with parameters; repeat for several. Default: every rule, or only the models.",
+            "An agent, with parameters; repeat for several. Default: every rule, or only the "
+            "models.",
         ),
         models("A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several."),
         several(

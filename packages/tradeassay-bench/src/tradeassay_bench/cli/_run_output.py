@@ -82,7 +82,8 @@ def own_fault(command: Callable[..., int]) -> Callable[..., int]:
             place = f"{Path(frame.filename).name}:{frame.lineno}"
             message = str(error).partition("\n")[0][:200]
             say(
-                f"error: internal error in tradeassay, {type(error).__name__} at {place}: {message} "
+                f"error: internal error in tradeassay, {type(error).__name__} at {place}: "
+                f"{message} "
                 "(the run itself was not judged; please report this error)"
             )
             return 4
@@ -107,7 +108,10 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
             print_leaderboard(summary or run)
         say(f"report: {write_html(run, summary=summary)}")
     except KeyboardInterrupt:
-        hint = f"stopped; the run is complete, show it with: tradeassay report {shlex.quote(str(run.folder))}"
+        hint = (
+            "stopped; the run is complete, show it with: tradeassay report "
+            f"{shlex.quote(str(run.folder))}"
+        )
         say(hint)
         raise KeyboardInterrupt(hint) from None
     say(f"check:  tradeassay verify {shlex.quote(str(run.folder))}")

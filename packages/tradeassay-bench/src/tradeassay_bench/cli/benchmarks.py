@@ -81,7 +81,8 @@ def benchmarks(
     print_rows(listed, as_json, "benchmarks", columns, lines)
     if not as_json:
         click.echo(
-            "Benchmarks of programs: tradeassay code run --help. The arena: tradeassay arena --help."
+            "Benchmarks of programs: tradeassay code run --help. The arena: tradeassay arena "
+            "--help."
         )
 
 

@@ -97,7 +97,8 @@ def show_key(planted: Assay) -> None:
         rows.append((truth.is_truly, total, agent.verdict.label, mark))
     count = len(planted.agents)
     click.echo(
-        f"{_TITLE} {count} accounts of known nature on one synthetic market: {correct} of {count} verdicts right."
+        f"{_TITLE} {count} accounts of known nature on one synthetic market: {correct} of {count} "
+        "verdicts right."
     )
     stdout().print(StackedTable(("it truly is", ">return", "verdict", ""), rows, ruled=False))
 

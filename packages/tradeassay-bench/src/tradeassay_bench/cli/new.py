@@ -37,7 +37,10 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     if not re.fullmatch(_NAME, name):
         similar = re.sub(r"\W+", "_", name.lower())
         example = f"; for example {similar}" if re.fullmatch(_NAME, similar) else ""
-        hint = f"use 2 to 40 lower-case letters, digits and underscores, starting with a letter{example}"
+        hint = (
+            "use 2 to 40 lower-case letters, digits and underscores, starting with a "
+            f"letter{example}"
+        )
         raise UserError(f"'{name}' is not a valid name", hint=hint)
     if kind != "task" and (iskeyword(name) or find_spec(name) is not None):
         # The test in the folder imports the file by this name.

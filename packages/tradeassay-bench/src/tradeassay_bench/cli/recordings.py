@@ -96,7 +96,8 @@ def _show_label(file: Path, label: RecordingLabel, as_json: bool) -> None:
         print_json(label)
     else:
         say(
-            f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB"
+            f"{file}: {label.answers} answers of {', '.join(label.models)}, "
+            f"{file.stat().st_size / 1e6:.1f} MB"
         )
 
 
@@ -226,7 +227,8 @@ def _replay_differences(opened: OpenRecording, programs: int | None) -> list[str
         raise UserError("this recording has no tasks to sample from", hint="leave --programs out")
     if programs is None and len(tasks) > _MANY:
         say(
-            f"judging {opened.label.answers} programs again takes 5 to 20 s of processor time each (--programs 5)"
+            f"judging {opened.label.answers} programs again takes 5 to 20 s of processor time each "
+            "(--programs 5)"
         )
     sample = tasks[:: max(1, len(tasks) // programs)][:programs] if programs else ()
     with tempfile.TemporaryDirectory() as temporary:

@@ -364,7 +364,8 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
 @opt.option(
     "--format form",
     (
-        "Print to stdout instead: tables with intervals and footnotes to paste; card for a model's page; "
+        "Print to stdout instead: tables with intervals and footnotes to paste; card for a model's "
+        "page; "
         "sft, dpo, rl for training data (questions, answers, rewards) as JSON lines."
     ),
     type=click.Choice(["md", "latex", "bibtex", "csv", "json", "card", "sft", "dpo", "rl"]),

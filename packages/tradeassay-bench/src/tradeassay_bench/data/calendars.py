@@ -84,7 +84,8 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
         latest is not None and str(end) > latest
     ):
         raise DataError(
-            f"the holidays of {calendar} are known from {earliest or 'any day'} to {latest or 'any day'}, "
+            f"the holidays of {calendar} are known from {earliest or 'any day'} to "
+            f"{latest or 'any day'}, "
             f"not for all of {start} to {end}",
             hint="request fewer days, or install a newer exchange_calendars",
         )

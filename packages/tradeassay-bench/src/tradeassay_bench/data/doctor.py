@@ -228,7 +228,10 @@ def _check_memberships(panel: Panel) -> Iterator[DataFault]:
             reason = f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}"
             yield fault(number, "membership ends before it starts", reason)
         if entry.start < listed[entry.symbol] and entry.start >= str(panel.sessions[0]):
-            reason = f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}"
+            reason = (
+                f"{entry.symbol} is in {entry.index} from {entry.start}, listed "
+                f"{listed[entry.symbol]}"
+            )
             yield fault(number, "member before its listing", reason, "warning")
         key = (entry.index, entry.symbol)
         if key in last_end and entry.start <= last_end[key]:

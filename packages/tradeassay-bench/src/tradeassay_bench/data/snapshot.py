@@ -82,7 +82,8 @@ class Snapshot:
         if start >= stop:
             raise UserError(
                 f"'{self.name}' has no session from {first or 'its start'} to {last or 'its end'}",
-                hint=f"it has sessions from {self.manifest.first_session} to {self.manifest.last_session}",
+                hint=f"it has sessions from {self.manifest.first_session} to "
+                f"{self.manifest.last_session}",
             )
         return range(start, stop)
 
@@ -159,7 +160,10 @@ class AsOfView:
         self._visible = history.visible[row] if row >= 0 else 0
 
     def __repr__(self) -> str:
-        return f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} columns={self._visible}>"
+        return (
+            f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} "
+            f"columns={self._visible}>"
+        )
 
     # -- the current session and clock --
 

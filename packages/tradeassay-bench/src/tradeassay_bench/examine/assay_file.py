@@ -225,9 +225,14 @@ def _impossible_tries(kept: Assay) -> Iterator[str]:
             continue
         tries, effective = agent.tries.found, agent.tries.effective
         if tries < 0 or not 0 <= effective <= tries or not effective.is_integer():
-            yield f"{agent.agent} has {tries} other tries in its folder, which count as {effective:g}"
+            yield (
+                f"{agent.agent} has {tries} other tries in its folder, which count as {effective:g}"
+            )
         if tries and not kept.config.folder:
-            yield f"{agent.agent} has {tries} other tries in its folder, although the folder was not searched"
+            yield (
+                f"{agent.agent} has {tries} other tries in its folder, although the folder was "
+                "not searched"
+            )
         window = agent.dataset, agent.first, agent.last, agent.sessions
         name, *counts = seen.setdefault(window, (agent.agent, tries, effective))
         if counts != [tries, effective]:
@@ -246,7 +251,10 @@ def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
         if leaks.bound is not None:
             sessions = _sessions_behind(leaks.bound)
             if not 1 <= sessions <= most:
-                yield f"{agent.agent}'s leak test excludes more than {most} sessions can: {leaks.bound:g}"
+                yield (
+                    f"{agent.agent}'s leak test excludes more than {most} sessions can: "
+                    f"{leaks.bound:g}"
+                )
             sentences = (
                 nothing_found(sessions, whole=whole, files_open=leaks.files_open)
                 for whole in (True, False)
@@ -259,7 +267,10 @@ def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
                 not leaks.sentence or leaks.sentence.endswith(NO_ANSWER)
             )
         if not possible:
-            yield f"{agent.agent}'s leak test has a sentence that no leak test writes: {leaks.sentence!r:.60}"
+            yield (
+                f"{agent.agent}'s leak test has a sentence that no leak test writes: "
+                f"{leaks.sentence!r:.60}"
+            )
 
 
 def _sessions_behind(bound: float) -> int:

@@ -219,7 +219,8 @@ def _notes(inputs: MarketInputs) -> tuple[str, ...]:
     few, none = int((model.fitted == MARKET).sum()), int((model.fitted == NONE).sum())
     if few:
         notes.append(
-            f"on {few} of {days} days there are too few names for the factors, so there is no style part"
+            f"on {few} of {days} days there are too few names for the factors, so there is no "
+            "style part"
         )
     if none:
         notes.append(
@@ -228,13 +229,15 @@ def _notes(inputs: MarketInputs) -> tuple[str, ...]:
     if screen.dropped:
         names = ", ".join(screen.dropped)
         notes.append(
-            f"{names}: explained by the other factors (VIF above {screen.limit:g}), so the split is not reliable"
+            f"{names}: explained by the other factors (VIF above {screen.limit:g}), so the split "
+            "is not reliable"
         )
     if screen.sessions == 0:
         notes.append("the factors could not be screened on sessions before the window")
     if inputs.query.price == "open":
         notes.append(
-            "marked at the open: returns are open to open, exposures were known before the first of them"
+            "marked at the open: returns are open to open, exposures were known before the first "
+            "of them"
         )
     if ":" in inputs.query.universe:
         notes.append(

@@ -164,7 +164,8 @@ def make_samples(
             found.append((snapshot.sessions[row], columns[kept], matrix[kept], earned[kept]))
     if not found:
         raise UserError(
-            f"there are no samples from {snapshot.sessions[rows[0]]} to {snapshot.sessions[rows[-1]]}",
+            f"there are no samples from {snapshot.sessions[rows[0]]} to "
+            f"{snapshot.sessions[rows[-1]]}",
             hint="start a year after the first session of the data, or use a longer window",
         )
     return Samples(
@@ -346,7 +347,9 @@ class Workshop:
         return self._made[part, window]
 
     def test_days(self, fitted: FittedModel) -> Floats | None:
-        """Return the daily rank correlations on the test window; None if there is no test window."""
+        """Return the daily rank correlations on the test window; None if there is no test
+        window.
+        """
         if self.test is None:
             return None
         samples = self.samples("test", fitted.window)

@@ -143,7 +143,10 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
         assert earned is not None, "without weights there are returns"
         late = stale_lags(earned, inputs.model.common, year)
         fitted = fit_returns(inputs.model, earned, lags=late)
-        note = f"holdings are unknown: constant exposures explain {fitted.explained:.0%} of the variance"
+        note = (
+            f"holdings are unknown: constant exposures explain {fitted.explained:.0%} of the "
+            "variance"
+        )
         if late:
             note += f"; the returns lag by up to {late} sessions, which is allowed for"
         nothing = np.zeros(inputs.model.returns.shape)
@@ -172,7 +175,10 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
 
 
 def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
-    """Return a market built from the names' own returns. The sessions are the dates of that table."""
+    """Return a market built from the names' own returns.
+
+    The sessions are the dates of that table.
+    """
     table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
     if not days:
@@ -265,7 +271,10 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
         try:
             snapshot.at(len(snapshot.sessions) - 1, "close").members(index)
         except DataError as error:
-            problem = f"{chosen.id} trades the members of the index '{index}', which the data set does not have"
+            problem = (
+                f"{chosen.id} trades the members of the index '{index}', which the data set "
+                "does not have"
+            )
             raise UserError(problem, hint="suite='daily-us-real-v1' needs no index") from error
     return luck_of_returns(
         read_series(source, own.reading, alone=True).returns,
@@ -294,8 +303,10 @@ A fill further away must be the price of a different instrument.
 """
 _OUTSIDE = 0.005
 OWN_PRICES = (
-    "no prices are given: between trades a holding is valued at its last trade price, so returns are "
-    "recorded late and depend on the trading times; use --dataset or --prices to give its market values"
+    "no prices are given: between trades a holding is valued at its last trade price, so returns "
+    "are "
+    "recorded late and depend on the trading times; use --dataset or --prices to give its market "
+    "values"
 )
 
 
@@ -343,7 +354,8 @@ def attribute_trades(
     count, held = len(days.sessions), len(Ledger.replay(records).held())
     if held and own.until is None:
         notes.append(
-            f"the period ends with the last trade, with {held} names still held; use --until DAY to extend it"
+            f"the period ends with the last trade, with {held} names still held; use --until DAY "
+            "to extend it"
         )
     account = Account(
         log.name, days.weights, days.returns, year, bootstrap, parts=days.costs, notes=tuple(notes)
@@ -383,7 +395,10 @@ def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
 
 
 def _booked_alone(log: TradeLog, cash: float) -> Iterator[StepRecord]:
-    """Yield the account on every day with trades. Each holding is marked at its last trade price."""
+    """Yield the account on every day with trades.
+
+    Each holding is marked at its last trade price.
+    """
     ledger = Ledger(cash, terms=_VENUE.terms)
     marks: dict[str, float] = {}
     for step, (day, fills) in enumerate(groupby(log.fills, key=lambda fill: fill.day)):
@@ -430,15 +445,18 @@ def _cash(
     if short:
         names = f"{len(short)} name{'s were' if len(short) > 1 else ' was'}"
         notes.append(
-            f"{names} sold beyond the holdings in the log ({', '.join([*short][:3])}): this counts as a "
+            f"{names} sold beyond the holdings in the log ({', '.join([*short][:3])}): this counts "
+            "as a "
             "short sale; purchases before the log begins are not included"
         )
     if own.cash_at_start is not None:
         return own.cash_at_start
     found = math.ceil(needed * 100.0) / 100.0
     notes.append(
-        f"the initial cash is {found:,.2f}, the smallest amount that pays for every day's trades (a short sale needs "
-        "as much as its proceeds), so returns are as large as possible; use --cash-at-start to change it"
+        f"the initial cash is {found:,.2f}, the smallest amount that pays for every day's trades "
+        "(a short sale needs "
+        "as much as its proceeds), so returns are as large as possible; use --cash-at-start to "
+        "change it"
     )
     return found
 
@@ -556,7 +574,8 @@ def _booked(
         )
     if outside:
         notes.append(
-            f"{outside} of {len(log.fills)} fills are outside their day's range in '{snapshot.name}'"
+            f"{outside} of {len(log.fills)} fills are outside their day's range in "
+            f"'{snapshot.name}'"
         )
     if large:
         notes.append(
@@ -564,7 +583,8 @@ def _booked(
         )
     if log.decisions:
         notes.append(
-            "a decision is executed at the open after its day, with the whole account, without costs"
+            "a decision is executed at the open after its day, with the whole account, without "
+            "costs"
         )
     if idle:
         notes.append(f"{idle} decisions could not be executed, because there was no price")

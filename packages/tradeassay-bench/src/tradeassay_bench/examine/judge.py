@@ -53,7 +53,10 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import AgentScores, AgentSpec, Run
 
 PAPER = "the run follows the paper's convention; the account's own returns are judged"
-FILES_SHUT = "its program had no access to files or network while it ran, enforced by the kernel: it saw only the view"
+FILES_SHUT = (
+    "its program had no access to files or network while it ran, enforced by the kernel: "
+    "it saw only the view"
+)
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """The masks in order of preference for the contrast, from the mask that hides most."""
 
@@ -157,7 +160,8 @@ def assay_run(
     judged: list[AgentAssay] = []
     for row in selected:
         say(
-            f"judging {run.names[row.scores.agent]} ({len(judged) + 1} of {len(agents) or len(rows)}) ..."
+            f"judging {run.names[row.scores.agent]} ({len(judged) + 1} of "
+            f"{len(agents) or len(rows)}) ..."
         )
         findings = _findings(run, row, rows, attribution, ranks, config, leaks or {}, luck)
         findings = msgspec.structs.replace(findings, agent=run.names[findings.agent])

@@ -113,7 +113,9 @@ class MarketInputs:
         return np.array([one.kind == "index" for one in self.instruments], dtype=np.bool_)
 
     def until(self, count: int) -> MarketInputs:
-        """Return the first ``count`` sessions, because an account may end before the window does."""
+        """Return the first ``count`` sessions, because an account may end before the window
+        does.
+        """
         if count == len(self.sessions):
             return self
         cut = {

@@ -1,4 +1,6 @@
-"""Compute the power of a recorded run: how much skill its sessions and seeds would have revealed."""
+"""Compute the power of a recorded run: how much skill its sessions and seeds would have
+revealed.
+"""
 
 from __future__ import annotations
 

@@ -238,7 +238,10 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
 
 @dataclass(frozen=True, slots=True)
 class SessionFeatures:
-    """The features of every listed name at a close: ``COLUMNS`` without the weight, and raw closes."""
+    """The features of every listed name at a close:
+
+    ``COLUMNS`` without the weight, and raw closes.
+    """
 
     table: Array
     close: Floats

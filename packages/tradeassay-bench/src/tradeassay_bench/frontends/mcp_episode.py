@@ -102,29 +102,37 @@ CLIENT = "mcp/client"
 """The name of a client in its recorded answers."""
 OBSERVE = ToolSpec(
     name="observe",
-    description="Read today's observation, the rules, and everything said today so far. Free of charge.",
+    description="Read today's observation, the rules, and everything said today so far. Free of "
+    "charge.",
     schema='{"type": "object", "properties": {}, "additionalProperties": false}',
 )
 ANSWER = ToolSpec(
     name="answer",
-    description="Answer the last question that observe shows: a JSON object of the form it asks for, or a text.",
+    description="Answer the last question that observe shows: a JSON object of the form it asks "
+    "for, or a text.",
     schema=(
-        '{"type": "object", "properties": {"answer": {"type": "object"}, "text": {"type": "string"}}, '
+        '{"type": "object", "properties": {"answer": {"type": "object"}, "text": {"type": '
+        '"string"}}, '
         '"additionalProperties": false, "minProperties": 1, "maxProperties": 1}'
     ),
 )
 _WITH_TOOLS = (
-    "You manage a paper-trading account over a number of sessions. Each session: call observe, research with the "
-    "market's tools within today's budget, then submit_action. An accepted submission ends the session and shows "
+    "You manage a paper-trading account over a number of sessions. Each session: call observe, "
+    "research with the "
+    "market's tools within today's budget, then submit_action. An accepted submission ends the "
+    "session and shows "
     "the next one."
 )
 _BY_SUBMISSION = (
-    "You manage a paper-trading account over a number of sessions. Each session: call observe, then "
+    "You manage a paper-trading account over a number of sessions. Each session: call observe, "
+    "then "
     "submit_action. An accepted submission ends the session and shows the next one."
 )
 _BY_ANSWERS = (
-    "You manage a paper-trading account over a number of sessions. Each session: call observe, then answer every "
-    "question in the form it asks for. The last accepted answer ends the session and shows the next one."
+    "You manage a paper-trading account over a number of sessions. Each session: call observe, "
+    "then answer every "
+    "question in the form it asks for. The last accepted answer ends the session and shows the "
+    "next one."
 )
 
 
@@ -235,7 +243,10 @@ class EpisodeSession:
         return self._advance(reply)
 
     def _advance(self, reply: ModelReply | None = None) -> StepRecord | None:
-        """Continue with the next question. Return the record of a session that is over, else None."""
+        """Continue with the next question.
+
+        Return the record of a session that is over, else None.
+        """
         now = advance(self._step, reply)
         if isinstance(now, Ended):
             record: StepRecord = now.result

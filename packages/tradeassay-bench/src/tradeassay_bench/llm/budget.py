@@ -223,7 +223,8 @@ class BudgetedProvider:
     ) -> None:
         if price is None and budget.max_usd is not None:
             raise UserError(
-                f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be enforced",
+                f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars "
+                "cannot be enforced",
                 hint="add its price to a file of prices, or run without a cap",
             )
         self._inner, self.name = inner, inner.name
@@ -246,7 +247,8 @@ class BudgetedProvider:
             return Attempt(
                 reply=failed_reply(
                     "over_budget",
-                    f"the budget of {self._budget.max_usd:g} dollars has {self._budget.left_usd:.6f} left, "
+                    f"the budget of {self._budget.max_usd:g} dollars has "
+                    f"{self._budget.left_usd:.6f} left, "
                     f"and this call may cost up to {worst:.6f}",
                 )
             )

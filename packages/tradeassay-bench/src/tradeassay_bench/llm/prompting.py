@@ -283,9 +283,10 @@ class Inquiry(Generic[T]):
     ``ask`` returns the request for a tail and the number of the attempt. ``read`` returns the
     content of an answer or raises :class:`Refused`. The remaining functions handle failures:
 
-    - ``on_refusal`` receives a refused answer, the reasons and the number of attempts left. It returns
-      the new tail.
-    - ``on_cut`` does the same for an answer that was cut off. If it is None, a cut answer is refused.
+    - ``on_refusal`` receives a refused answer, the reasons and the number of attempts left. It
+      returns the new tail.
+    - ``on_cut`` does the same for an answer that was cut off. If it is None, a cut answer is
+      refused.
     - ``on_error`` may change the tail after an error, or raise :class:`Abandoned`.
     - ``record`` receives the kind and the detail of every failure.
 

@@ -198,7 +198,8 @@ def parse_recording(path: Path, raw: bytes) -> Contents:
                         line.asked.tools is not None and line.asked.tools not in contents.tools
                     ):
                         raise RunError(
-                            f"line {number} of {path} refers to a message or tools that are not in the file",
+                            f"line {number} of {path} refers to a message or tools that are not in "
+                            "the file",
                             hint=_DAMAGED,
                         )
                 contents.answers.append(line)
@@ -257,7 +258,9 @@ def answer_faults(path: Path) -> Iterator[str]:
                     if name not in seen
                 ]
                 if fresh != (expected if texts else []):
-                    yield f"line {number}: the question does not match the messages written before it"
+                    yield (
+                        f"line {number}: the question does not match the messages written before it"
+                    )
                 elif line.key in final:
                     yield f"line {number}: the question already has an answer"
                 fresh = []
@@ -635,7 +638,10 @@ class ReplayingModel:
         reply = self._store.find(place.episode, key_of(question))
         if reply is not None:
             return reply
-        label = f"episode {place.episode}, step {place.step}, sample {place.sample}, question {place.index}"
+        label = (
+            f"episode {place.episode}, step {place.step}, sample {place.sample}, question "
+            f"{place.index}"
+        )
         recorded = self._store.recorded(place.episode)
         candidates = [record for record in recorded if record.asked.place == question.place]
         if not candidates:

@@ -84,7 +84,9 @@ def find_calls(
 
 
 def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
-    """Yield the parts of a text that may contain a call: fences and elements, else the whole text."""
+    """Yield the parts of a text that may contain a call: fences and elements, else the whole
+    text.
+    """
     fenced = [
         block.text
         for block in fenced_blocks(text)
@@ -182,12 +184,17 @@ def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[
     return None
 
 
-_CALL = 'To call a tool, answer with one block like this:\n```json\n{"name": "<tool>", "arguments": {...}}\n```'
+_CALL = (
+    'To call a tool, answer with one block like this:\n```json\n{"name": "<tool>", '
+    '"arguments": {...}}\n```'
+)
 _FORCED = "Answer with one JSON object: the arguments of {name}, nothing else."
 
 
 class TextToolsProvider:
-    """A provider that offers tools by writing them into the text of a model without tool support."""
+    """A provider that offers tools by writing them into the text of a model without tool
+    support.
+    """
 
     def __init__(self, inner: Provider) -> None:
         self._inner, self.name = inner, inner.name

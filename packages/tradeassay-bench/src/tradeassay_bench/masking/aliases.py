@@ -51,8 +51,8 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     - ``scale_volumes`` gives every name a new scale of volume and turnover, fixed for the episode.
     - ``scrub_news`` removes the source and every year, quarter, month and weekday from the news.
       Without it, only the names and dates of the episode are removed.
-    - ``bare_dates`` (on by default) also replaces years, months and quarters without a day, if dates
-      are hidden.
+    - ``bare_dates`` (on by default) also replaces years, months and quarters without a day, if
+      dates are hidden.
     - ``time_of_day`` adds the time of day to the day label of an instant.
 
     Raises :class:`UserError` for a control arm that hides something, and for hardening of a bright
@@ -124,7 +124,8 @@ def mask_bound(arm: str) -> str:
         bound["share"] for bound in bounds if bound["metric"] == "top_1" and bound["archive"]
     )
     return (
-        f"at most {max(without_archive):.1f} times chance for whoever lacks the price archive (stock among five, "
+        f"at most {max(without_archive):.1f} times chance for whoever lacks the price archive "
+        "(stock among five, "
         f"{bounds[0]['probes']} probes on each of {len(without_archive)} data sets), "
         f"{with_archive:.0%} for whoever has it"
     )

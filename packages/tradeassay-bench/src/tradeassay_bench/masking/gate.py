@@ -169,7 +169,9 @@ class Gate:
         return self._aliases.symbol(alias) if self.config.hides_stocks else alias
 
     def day(self, iso: str) -> str:
-        """Return the label of a real ISO day (``day_+12``), or the day itself if dates are visible."""
+        """Return the label of a real ISO day (``day_+12``), or the day itself if dates are
+        visible.
+        """
         if not self.config.hides_dates or _LABEL.fullmatch(iso):
             return iso
         return self._days.label((datetime.fromisoformat(iso).replace(tzinfo=UTC) - _EPOCH).days)
@@ -181,7 +183,9 @@ class Gate:
         return (_EPOCH + timedelta(days=self._days.read(label))).strftime("%Y-%m-%d")
 
     def instant(self, at: int) -> str:
-        """Return the label of a real instant: its day, and its time of day if the config allows it."""
+        """Return the label of a real instant: its day, and its time of day if the config allows
+        it.
+        """
         if self.config.hides_dates:
             return self._days.instant_label(at, time_of_day=self.config.time_of_day)
         moment = _EPOCH + timedelta(microseconds=at // 1000)

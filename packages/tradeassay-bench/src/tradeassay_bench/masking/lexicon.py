@@ -43,7 +43,8 @@ ORDINARY = frozenset((*LISTS["ticker_words"], *LISTS["acronyms"]))
 _IDIOMS = frozenset(LISTS["idioms"])
 _EXCHANGES = frozenset(LISTS["exchanges"])
 _PHRASES = re.compile(
-    r"(?<![a-z])(?:delta (?:variant|wave|surge|strain)|big apple|amazon (?:rain ?forest|river|basin))"
+    r"(?<![a-z])(?:delta (?:variant|wave|surge|strain)|big apple|amazon (?:rain "
+    r"?forest|river|basin))"
 )
 """Phrases that begin with a company's name and mean something else."""
 
@@ -529,7 +530,9 @@ def _whole_words(low: str, word: str) -> Iterator[int]:
 
 
 def _end_of(low: str, at: int, tokens: tuple[str, ...]) -> int | None:
-    """Return the end of a name whose first token ends at ``at``, or None if the next words differ."""
+    """Return the end of a name whose first token ends at ``at``, or None if the next words
+    differ.
+    """
     for token in tokens[1:]:
         gap = _GAP.match(low, at)
         if gap is None or not low.startswith(token, gap.end()):

@@ -25,7 +25,8 @@ _RECENT = 20
 _BLOCK = 4096
 _LOOKBACK = 250
 PER_SHARE = frozenset(
-    "eps eps_ttm dividend dividend_per_share dividend_per_share_ttm book_value_per_share high_52w low_52w".split()
+    "eps eps_ttm dividend dividend_per_share dividend_per_share_ttm book_value_per_share high_52w "
+    "low_52w".split()
 )
 """Fundamentals that are amounts per share and scale with prices."""
 SHARE_COUNTS = frozenset({"shares_outstanding", "free_float_shares"})
@@ -293,7 +294,9 @@ class ShownBars:
         return levels * (1.0 + BLUR * self._ticks.noise(days, 1, "close")[:, 0])
 
     def _price(self, field: Field, lookback: int, days: Sequence[str]) -> Floats:
-        """Return scaled prices, shape (days, columns), blurred and rounded to the displayed step."""
+        """Return scaled prices, shape (days, columns), blurred and rounded to the displayed
+        step.
+        """
         scaled = self._view.bars(field, lookback) * self.levels
         blurred = scaled * (1.0 + BLUR * self._ticks.noise(days, scaled.shape[1], field))
         return np.maximum(TICK, np.round(np.rint(blurred / TICK) * TICK, 2))

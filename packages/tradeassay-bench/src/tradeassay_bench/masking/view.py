@@ -346,6 +346,8 @@ def refuse_nameless(view: MarketView) -> None:
     if unnamed:
         examples = ", ".join(unnamed[:5]) + (", ..." if len(unnamed) > 5 else "")
         raise UserError(
-            f"{len(unnamed)} of {len(view.symbols)} stocks have no company name ({examples}); news would show it",
-            hint="import names too (docs/howto/import-data.md), or leave news out: protocol={'news': False}",
+            f"{len(unnamed)} of {len(view.symbols)} stocks have no company name ({examples}); news "
+            "would show it",
+            hint="import names too (docs/howto/import-data.md), or leave news out: "
+            "protocol={'news': False}",
         )

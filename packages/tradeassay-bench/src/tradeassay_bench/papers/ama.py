@@ -204,7 +204,10 @@ def _returns_by_asset(seasons: Sequence[SeasonExport], played: Sequence[_Played]
     closed = [season.id for season in seasons if season.position_closed]
     note = ""
     if closed:
-        note = f"positions were closed after the warm-up, but the paper keeps them: {', '.join(closed)}"
+        note = (
+            "positions were closed after the warm-up, but the paper keeps them: "
+            f"{', '.join(closed)}"
+        )
     return Table(
         title="Cumulative return by asset",
         columns=("agent, model", *assets),
@@ -351,7 +354,9 @@ def _best_pair(known: Sequence[_Played]) -> tuple[_Played, _Played] | None:
 
 
 def _styles(seasons: Sequence[SeasonExport]) -> ex.Filled:
-    """Return the trading style of every model: first action, shares of sessions, holding and style."""
+    """Return the trading style of every model: first action, shares of sessions, holding and
+    style.
+    """
     rows = []
     for season in seasons:
         for style in season.styles:

@@ -112,13 +112,17 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int | None:
-        """Return the number of names in the universe, or None if the benchmark does not limit it."""
+        """Return the number of names in the universe, or None if the benchmark does not limit
+        it.
+        """
         size = self.benchmark.market.universe.partition(":")[2]
         return int(size) if size.isdigit() else None
 
     @property
     def sample(self) -> tuple[Run, str] | None:
-        """Return a run and the key of an episode with a result, as a source of data and sessions."""
+        """Return a run and the key of an episode with a result, as a source of data and
+        sessions.
+        """
         for line in self.lines:
             if line.done:
                 return line.run, line.done[0]
@@ -249,6 +253,7 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
         "Seconds per answer",
         ("model", "median", "nine of ten within", "answers timed", "answers without a time"),
         rows,
-        note="with the middle half; waiting for a free connection and attempts that failed are left out",
+        note="with the middle half; waiting for a free connection and attempts that failed are "
+        "left out",
     )
     return Filled(tables=(latencies,)) if rows else Filled(missing="no model was queried")

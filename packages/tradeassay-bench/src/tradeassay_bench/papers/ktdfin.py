@@ -303,8 +303,10 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
                 rows.append(row(f"printed: {published.who}", (printed_return, *lost), ours=False))
         columns = ("", *(title for _, title, _ in _PANEL), "rank by selection")
         note = (
-            f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, abstention and "
-            "calibration are defined as the convention has them; excess and IR are against the index row; a parse "
+            f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, "
+            "abstention and "
+            "calibration are defined as the convention has them; excess and IR are against the "
+            "index row; a parse "
             "failure is a day without a submission of the right form after all retries"
         )
         tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
@@ -325,7 +327,9 @@ def _ranked_selection(group: Group, parts: Attributed) -> dict[str, float]:
 
 
 def _index_row(group: Group) -> list[Row]:
-    """Return the row of the index, computed from the levels of excess return and information ratio."""
+    """Return the row of the index, computed from the levels of excess return and information
+    ratio.
+    """
     known = _index(group)
     if known is None:
         return []
@@ -379,8 +383,10 @@ def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
             note = f"means over seeds, convention {group.benchmark.convention}; "
             if printed:
                 note += (
-                    "common, style and selection follow closing weights from close to close, as printed. "
-                    "Their sum is without fees and without what fills within a day earned; the account's own "
+                    "common, style and selection follow closing weights from close to close, as "
+                    "printed. "
+                    "Their sum is without fees and without what fills within a day earned; the "
+                    "account's own "
                     "return is beside it, and Table 4 has its median"
                 )
             else:
@@ -435,7 +441,10 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
         if idle:
             note += f"; not counted, without a holding or a result: {', '.join(idle)}"
         if not trained:
-            note += "; no factor model was trained on this data, so rules are used instead (tradeassay baselines)"
+            note += (
+                "; no factor model was trained on this data, so rules are used instead "
+                "(tradeassay baselines)"
+            )
         tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
@@ -544,7 +553,8 @@ def _rationales(groups: Sequence[Group]) -> Filled:
         "Topics of reasons",
         ("", "orders with a reason", "name a company", "name a day", "name a factor"),
         rows,
-        note="shares of orders; a name is a company's name or brand, not the id the order is given by. What a "
+        note="shares of orders; a name is a company's name or brand, not the id the order is given "
+        "by. What a "
         "masked model named itself was recorded as [name] or [date] and counts",
     )
     return Filled(tables=(side_by_side, counts))
@@ -587,7 +597,8 @@ def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
         f"{report.rows[0].probes} probes of {report.dataset}",
         ("", *(METRICS[m] for m in metrics)),
         rows,
-        note="shares of the probes with an answer; match knows the price archive, which no attacker of the "
+        note="shares of the probes with an answer; match knows the price archive, which no "
+        "attacker of the "
         "paper had",
     )
     reasons = ["our data is not the paper's"]

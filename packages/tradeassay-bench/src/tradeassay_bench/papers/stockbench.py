@@ -106,7 +106,9 @@ def _rank(
 
 
 def _main(groups: Sequence[Group]) -> Filled:
-    """Return measures, composite and rank of every agent and of the baseline, computed and printed."""
+    """Return measures, composite and rank of every agent and of the baseline, computed and
+    printed.
+    """
     main = _main_group(groups)
     if main is None or main.sample is None:
         return Filled(missing="no agent has a result")
@@ -274,7 +276,11 @@ def _sizes(groups: Sequence[Group]) -> Filled:
         *(f"return, {size} names" for size in sizes),
         *(f"variation, {size} names" for size in sizes),
     )
-    note = "medians over seeds and standard deviation / mean of them: several seeds are needed for the latter"
+    note = (
+        "medians over seeds and standard deviation / mean of them: several seeds are needed "
+        "for "
+        "the latter"
+    )
     return Filled(tables=(table("Sizes", columns, rows, note=note),))
 
 

@@ -120,7 +120,11 @@ class DialogueLog:
                 self.spending = self.spending.plus(line.reply.usage)
                 end, last = position, line.step
             if last + 1 < self._steps:
-                hint = "delete the episode's folder and resume: recorded answers are not requested again"
+                hint = (
+                    "delete the episode's folder and resume: recorded answers are not "
+                    "requested "
+                    "again"
+                )
                 raise RunError(
                     f"{self._path} ends before step {self._steps} of the journal",
                     hint=hint,

@@ -125,7 +125,8 @@ class Episode(Generic[Ask, Reply]):
         """Continue after a journal and return the next observation, or None if it was complete.
 
         ``witness`` is called for every replayed step. Raises
-        :class:`~tradeassay_bench.core.errors.RunError` if a replayed record differs from the journal.
+        :class:`~tradeassay_bench.core.errors.RunError` if a replayed record differs from the
+        journal.
         """
         conversation = self._conversation
 

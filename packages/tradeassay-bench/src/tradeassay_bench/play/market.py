@@ -160,7 +160,10 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     members = first.symbols if name.of == ALL else first.members(name.of)
     choice = _choose(first, members, frozenset(first.delisted_now()))
     if len(choice.symbols) < name.size:
-        words = f"'{text}' requires {name.size} names, but only {len(choice.symbols)} could be bought at the start"
+        words = (
+            f"'{text}' requires {name.size} names, but only {len(choice.symbols)} could be "
+            "bought at the start"
+        )
         raise UserError(words, hint="use a smaller number of names, or a different data set")
     amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
     closes = first.bars("close", RANKING_SESSIONS, adjust="none")
@@ -264,8 +267,10 @@ class Market:
         # money
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
-                f"'{self.snapshot.name}' has no names to buy: '{self.config.universe}' has no dated members there",
-                hint="choose a different universe (universe='all'), or import the data with a membership table",
+                f"'{self.snapshot.name}' has no names to buy: '{self.config.universe}' has no "
+                "dated members there",
+                hint="choose a different universe (universe='all'), or import the data with a "
+                "membership table",
             )
         if self.config.index is not None:
             view.index_levels(self.config.index, 1)
@@ -337,7 +342,8 @@ class Market:
             again, following = self.step(record.decision)
             if ENCODER.encode(again) != ENCODER.encode(record):
                 raise RunError(
-                    f"the replay of session {record.session} (step {record.step}) differs from the journal",
+                    f"the replay of session {record.session} (step {record.step}) differs from the "
+                    "journal",
                     hint="data, rules or code have changed since; start the run again",
                 )
             if witness is not None:

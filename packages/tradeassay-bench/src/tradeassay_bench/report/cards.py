@@ -24,8 +24,10 @@ from tradeassay_bench.data.datasets import list_datasets
 from tradeassay_bench.report.paste_cells import PasteTable
 
 _TERMS = (
-    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
-    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format "
+    "includes isLiveDataset "
+    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate "
+    "separator source "
     "subField transform"
 )
 _CONTEXT = {
@@ -88,7 +90,8 @@ def results_card(tables: Sequence[PasteTable], body: str) -> str:
     for table in tables:
         for row in table.rows:
             lines = [
-                f"    - {{type: {_text(title)}, value: {cell.value!r}, name: {_text(cell.text)}, verified: false}}"
+                f"    - {{type: {_text(title)}, value: {cell.value!r}, name: {_text(cell.text)}, "
+                "verified: false}"
                 for title, cell in zip(table.columns, row, strict=True)
                 if cell.value is not None and title not in ("#", "tier")
             ]
@@ -130,7 +133,8 @@ def write_cards(folder: Path, name: str | None = None) -> list[Path]:
             about = BenchmarkCard(
                 id=benchmark_id,
                 title=kind.title,
-                description="Tasks in words, a reference program for each, and markets drawn from a run's secret.",
+                description="Tasks in words, a reference program for each, and markets drawn from "
+                "a run's secret.",
                 dataset="the tasks of this package",
                 kind="written for this package, judged on synthetic markets",
                 licence="Apache-2.0",

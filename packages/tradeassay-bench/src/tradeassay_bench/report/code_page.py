@@ -168,7 +168,10 @@ def pasted(cell: Cell) -> PasteCell:
 
 
 def plain_rows(table: Table) -> list[tuple[str, ...]]:
-    """Return the rows of a table as texts. If some are from a paper, our rows are marked as ours."""
+    """Return the rows of a table as texts.
+
+    If some are from a paper, our rows are marked as ours.
+    """
     mixed = len({row.ours for row in table.rows}) > 1
     heads = [f"{'ours: ' if row.ours and mixed else ''}{row.head.text}" for row in table.rows]
     return [

@@ -166,7 +166,8 @@ def order_words(order: Order) -> str:
     text = {
         "shares": f"{side}{amount} {order.symbol}",
         "dollars": f"{side}{order.symbol} for {amount}",
-        "target_weight": f"{side}{order.symbol} to {numbers.number(order.amount, unit='fraction')} of the account",
+        "target_weight": f"{side}{order.symbol} to {numbers.number(order.amount, unit='fraction')} "
+        "of the account",
         "target_value": f"{side}{order.symbol} to a value of {amount}",
         "target_shares": f"{side}{order.symbol} to {amount} shares",
     }[order.unit]

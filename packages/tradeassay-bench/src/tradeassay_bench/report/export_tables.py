@@ -53,7 +53,8 @@ _SIGNS = {
     **{"\u2009": r"\,", "\u202f": r"\,", "\xa0": "~"},
 }
 _QUANTCODE = (
-    "QuantCode-Bench: A Benchmark for Evaluating the Ability of Large Language Models to Generate Executable "
+    "QuantCode-Bench: A Benchmark for Evaluating the Ability of Large Language Models to Generate "
+    "Executable "
     "Algorithmic Trading Strategies"
 )
 _KTDFIN = (
@@ -261,7 +262,9 @@ def write_tables(
 
 
 def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[PasteTable, ...]:
-    """Return the tables with the agent's column and the requested columns, in the requested order."""
+    """Return the tables with the agent's column and the requested columns, in the requested
+    order.
+    """
     if not wanted:
         return tables
     made = []
@@ -312,7 +315,10 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
     where = f"{setting.benchmark} on {setting.dataset}, {len(setting.sessions)} sessions{days}."
     notes = [f"Brackets contain {data.level:.0%} intervals. {where}"]
     if setting.contest is not None:
-        size = f"{setting.contest.level:.0%} for the whole table, {setting.contest.sessions:,} sessions"
+        size = (
+            f"{setting.contest.level:.0%} for the whole table, {setting.contest.sessions:,} "
+            "sessions"
+        )
         notes.append(f"Agents of one tier cannot be told apart from its best one ({size}).")
     notes += [f"{text[0].upper()}{text[1:]}." for _, text in setting_badges(setting)]
     notes += [

@@ -108,7 +108,10 @@ class TerminalReport:
                 if setting.sessions
                 else "no sessions"
             )
-            where = f"  {setting.benchmark} on {setting.dataset}, {len(setting.sessions)} sessions, {window}\n"
+            where = (
+                f"  {setting.benchmark} on {setting.dataset}, {len(setting.sessions)} "
+                f"sessions, {window}\n"
+            )
             head.append(where, style="not bold not underline dim")
             badges = " | ".join(words for _, words in setting_badges(setting))
             head.append(badges, style="not bold not underline italic")
@@ -128,14 +131,16 @@ class TerminalReport:
                 arms = []
                 for label, arm in zip(contrast.labels, row.arms, strict=True):
                     arms.append(
-                        f"{label} {numbers.written(None if arm is None else arm.result.value, 'change')}"
+                        f"{label} "
+                        f"{numbers.written(None if arm is None else arm.result.value, 'change')}"
                     )
                     if arm is not None and arm.versus is not None:
                         arms[-1] += f" ({arm_standing(arm, contrast.labels[0]).label})"
                 text.append(f"- {row.agent}: {', '.join(arms)}\n", style="not bold not underline")
             yield text
         for comparison in self.data.over_markets:
-            yield f"\n{markets_words(comparison, setting_title(comparison, self.data.over_markets))}"
+            title = setting_title(comparison, self.data.over_markets)
+            yield f"\n{markets_words(comparison, title)}"
         if self.data.reliability is not None:
             yield _reliable(self.data.reliability)
         if self.data.freedom is not None:
@@ -222,7 +227,9 @@ def board(setting: SettingSummary, level: float) -> StackedTable:
 
 
 def print_comparison(comparison: RunComparison) -> None:
-    """Print the comparison of two runs: one table per benchmark, then the agents of only one run."""
+    """Print the comparison of two runs: one table per benchmark, then the agents of only one
+    run.
+    """
     parts: list[StackedTable | Text] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
@@ -266,7 +273,10 @@ def _paired(pair: Pair) -> Text:
     difference, per = paired.difference, "per year"
     if pair.horizon is not None:
         difference, per = pair.horizon.grown(difference), pair.horizon.words
-    bounds = f"{numbers.written(difference.low, 'change')} to {numbers.written(difference.high, 'change')} {per}"
+    bounds = (
+        f"{numbers.written(difference.low, 'change')} to "
+        f"{numbers.written(difference.high, 'change')} {per}"
+    )
     p = "" if paired.p_value is None else f", {numbers.p_value(paired.p_value)}"
     if not paired.distinguishable:
         return Text(f"no ({bounds}{p})")

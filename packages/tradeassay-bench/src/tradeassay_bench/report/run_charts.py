@@ -65,7 +65,10 @@ def setting_charts(
     places = {symbol: number for number, symbol in enumerate(prices)}
     holdings = {ids[agent.name]: holdings_chart(agent, setting.sessions) for agent in detailed}
     styled = look | {INDEX_LINE: INDEX}
-    about = "Line chart of every agent's return since the start; the same results are in the leaderboard"
+    about = (
+        "Line chart of every agent's return since the start; the same results are in the "
+        "leaderboard"
+    )
     grown = line_chart(equity, ChartLook(styles=styled), about, cell=place, periods=PERIODS)
     about, low = (
         "Line chart of every agent's fall from its last peak",
@@ -149,7 +152,9 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
 def _price_chart(
     setting: SettingSummary, symbol: str, trades: Sequence[tuple[int, float, float]]
 ) -> Markup:
-    """Return a chart of a symbol's closes, with a price range that includes every agent's trades."""
+    """Return a chart of a symbol's closes, with a price range that includes every agent's
+    trades.
+    """
     known = setting.prices.get(symbol)
     places = kept(len(setting.sessions), [], PRICE_POINTS) if known is not None else []
     closes = [None if known is None else known[place] for place in places]

@@ -1,4 +1,6 @@
-"""Render the page of a recorded run: a tab for each setting, with leaderboard, curves and accounts."""
+"""Render the page of a recorded run: a tab for each setting, with leaderboard, curves and
+accounts.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,10 @@ class AgentOnPage(AccountOnPage):
         return tiles
 
     def measure_title(self, name: str) -> str:
-        """Return the title of a measure. If the measure uses an index, the title includes its name."""
+        """Return the title of a measure.
+
+        If the measure uses an index, the title includes its name.
+        """
         title, index = BY_ID[name].title, self._run_tab.setting.index_name
         if name == "excess_return":
             return title if index is None else f"Return over {index}"
@@ -298,7 +303,9 @@ def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _tab_titles(settings: Sequence[SettingSummary]) -> list[str]:
-    """Return names for tabs: the titles, without the part that all settings of one benchmark share."""
+    """Return names for tabs: the titles, without the part that all settings of one benchmark
+    share.
+    """
     titles = [setting.title for setting in settings]
     if (
         len(settings) < 2

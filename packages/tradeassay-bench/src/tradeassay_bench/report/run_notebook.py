@@ -46,6 +46,7 @@ def _table(table: PasteTable) -> str:
         Markup("<br><small>{}</small>").format(note) for note in (*unranked, *table.notes)
     )
     return Markup(
-        '<p>{}</p><div style="overflow-x:auto"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+        "<p>{}</p><div "
+        'style="overflow-x:auto"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
         "<p>{}</p>"
     ).format(table.title, head, rows, notes)

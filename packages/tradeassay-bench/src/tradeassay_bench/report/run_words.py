@@ -169,13 +169,22 @@ def answer(setting: SettingSummary) -> BestAnswer:
     if winners and tier == (winners[0],):
         # The best agent differs from every rival. An agent is not better than a rival because it
         # beats the baseline.
-        headline = f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than chance explains."
+        headline = (
+            f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than "
+            "chance explains."
+        )
     elif winners:
-        headline = f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than chance explains."
+        headline = (
+            f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than "
+            "chance explains."
+        )
     elif all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
         headline = f"{subject} has {highest}; nothing could be compared with {phrase}."
     elif len(behind) == len(rivals):
-        headline = f"{best.name if one else f'Every {kind}'} falls behind {phrase} by more than chance explains."
+        headline = (
+            f"{best.name if one else f'Every {kind}'} falls behind {phrase} by more than "
+            "chance explains."
+        )
     elif behind:
         headline = f"No {kind} beats {phrase}, and {falls} it by more than chance explains."
     elif one and best.versus is not None:
@@ -217,7 +226,8 @@ def contest_words(setting: SettingSummary) -> list[str]:
         )
     elif len(first) > 1:
         sentences.append(
-            f"All {kind}s share one tier: over these sessions they cannot be told apart from the best."
+            f"All {kind}s share one tier: over these sessions they cannot be told apart from the "
+            "best."
         )
     return sentences + without
 
@@ -230,14 +240,17 @@ def markets_words(comparison: OverMarkets, title: str = "") -> str:
     ranks, need = comparison.places.mean_ranks, comparison.places.difference
     means = ", ".join(f"{name} {value:.1f}" for name, value in ranks.items())
     text = f"Over {comparison.places.markets} markets{title} the mean places are {means}. "
-    text += f"Two agents can be told apart when theirs differ by {need:.1f} (Nemenyi, {comparison.places.level:.0%}): "
+    text += (
+        f"Two agents can be told apart when theirs differ by {need:.1f} (Nemenyi, "
+        f"{comparison.places.level:.0%}): "
+    )
     first = comparison.places.groups[0] if comparison.places.groups else ()
     behind = [name for name in ranks if name not in first]
     if not behind:
         return text + "none can."
     return (
-        text
-        + f"{_list(first)} cannot be told apart, {_list(behind)} {_verb(behind, 'is', 'are')} behind."
+        text + f"{_list(first)} cannot be told apart, {_list(behind)} {_verb(behind, 'is', 'are')} "
+        "behind."
     )
 
 

@@ -142,7 +142,10 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     writer = "" if writer_match is None else writer_match[0].strip()
     if worded is not None and writer != __version__:
         whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
-        why = f"report.html was written by {whose}, with the same numbers in different words ({worded})"
+        why = (
+            f"report.html was written by {whose}, with the same numbers in different words "
+            f"({worded})"
+        )
         outcome = "cannot be checked"
         why = f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE rewrites it"
     elif wrong and __version__ not in (made, writer):
@@ -153,7 +156,8 @@ def check_beside(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     )
     if not wrong and counted_now and counted_then < counted_now:
         notes.append(
-            f"report.html counts {counted_then} runs of its benchmark in the folder, but there are {counted_now}"
+            f"report.html counts {counted_then} runs of its benchmark in the folder, but there are "
+            f"{counted_now}"
         )
     if outcome == "re-derived":
         notes += _misleading(page, run.folder)
@@ -203,7 +207,10 @@ def _misleading(page: Path, folder: Path) -> Iterator[str]:
         # The page needs only the end of a path, because it may have been written from a different
         # folder.
         if place.parts[-len(parts) :] != parts and Path(target).resolve() != place:
-            yield f"{page.name} tells its readers to {name} {target}, which is not the run that was checked"
+            yield (
+                f"{page.name} tells its readers to {name} {target}, which is not the run that "
+                "was checked"
+            )
 
 
 def _other_page(
@@ -279,7 +286,8 @@ def _other_page_without_assay(run: Run, report: VerifyReport, page: Path) -> tup
             why = f"{page.name} contains an assay, but assay.json is missing"
             return [], f"{why}; tradeassay assay {shlex.quote(str(run.folder))} recomputes it"
         first = first or [
-            f"{page.name} does not match the record: it lacks {next(iter(missing_lines)).strip()[:80]!r}"
+            f"{page.name} does not match the record: it lacks "
+            f"{next(iter(missing_lines)).strip()[:80]!r}"
         ]
     return first, ""
 
@@ -343,7 +351,9 @@ def read_paper(folder: Path) -> PaperRecord:
 def verify_paper(
     folder: Path, record: PaperRecord, check: Callable[[Path], VerifyReport]
 ) -> VerifyReport:
-    """Verify the runs of a paper's page with ``check``, and the results of the attackers of a mask."""
+    """Verify the runs of a paper's page with ``check``, and the results of the attackers of a
+    mask.
+    """
     outcomes: dict[VerdictWord, Word] = {
         **{"verified": "re-derived", "warning": "consistent"},
         **{"unverified": "cannot be checked", "contradicted": "contradicted"},

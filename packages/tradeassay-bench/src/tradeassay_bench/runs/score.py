@@ -50,7 +50,8 @@ NET_RETURN = "return_net_of_inference"
 """(Last value - dollars spent on answers) / initial value - 1."""
 PRICE_INDEX = "the index is a price index: dividends are not in it"
 PAPER_OWN = tuple(
-    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
+    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier "
+    "excess_return".split()
 )
 """Measures that KTD-Fin's paper defines differently.
 
@@ -168,7 +169,9 @@ def read_scores(path: Path, kind: type[S]) -> S:
 
 
 class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
-    """A task to score all repetitions of an agent in a setting, and compare them with the baseline."""
+    """A task to score all repetitions of an agent in a setting, and compare them with the
+    baseline.
+    """
 
     folder: str
     home: str | None

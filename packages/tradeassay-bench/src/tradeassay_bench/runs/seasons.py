@@ -45,7 +45,9 @@ class SeasonTools(Protocol):
     """
 
     def verify(self, db: str, *, pages: Path | None = None) -> VerifyReport:
-        """Replay every season of a database and compare it with the record and with its ``pages``."""
+        """Replay every season of a database and compare it with the record and with its
+        ``pages``.
+        """
         ...
 
     def write_site(self, db: str, folder: Path) -> int:
@@ -55,7 +57,9 @@ class SeasonTools(Protocol):
     def serve_mcp(
         self, db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str]
     ) -> None:
-        """Serve the entries of a database to clients of the Model Context Protocol until stopped."""
+        """Serve the entries of a database to clients of the Model Context Protocol until
+        stopped.
+        """
         ...
 
     def pack(
@@ -77,7 +81,10 @@ class SeasonTools(Protocol):
         ...
 
     def play_paper(self, request: PaperPlay, asking: Asking) -> tuple[Any, bool]:
-        """Run the seasons of a paper. Return its record, and whether a season stopped at the cap."""
+        """Run the seasons of a paper.
+
+        Return its record, and whether a season stopped at the cap.
+        """
         ...
 
     def export(self, db: Path) -> Any:

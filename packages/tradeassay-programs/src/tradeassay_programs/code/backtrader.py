@@ -72,7 +72,8 @@ from tradeassay_programs.sandbox.sandbox_config import ENVIRONMENT
 from tradeassay_programs.sandbox.strategy import Scalar
 
 _DECIDED: Final = tuple(
-    "action asset side size kind price pricelimit trailamount trailpercent valid given transmit tradeid".split()
+    "action asset side size kind price pricelimit trailamount trailpercent valid given transmit "
+    "tradeid".split()
 )
 _ENDS: Final = 2
 """The action in a trace that ends the run."""
@@ -391,7 +392,10 @@ def replay_run(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int
     tricks = tricks_in(job.source, notes)
     cheats = int((orders.row == orders.turn).sum()) if len(orders) else 0
     if cheats:
-        text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
+        text = (
+            f"{cheats} orders were given after the bar was known and before the broker had "
+            "dealt with it"
+        )
         tricks.append(Trick(name="cheat-timer", detail=text, grave=False))
     value, cash = float(account[0]), float(account[1])
     # The condition is negated so that a NaN counts as a mismatch.
@@ -452,7 +456,11 @@ def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Tric
 # decision can therefore depend on a later bar, whatever the program does, and the score is taken
 # from this run.
 
-SCORED_FED: Final = "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
+SCORED_FED: Final = (
+    "its orders were taken bar by bar, before the next bar left the host: none "
+    "can "
+    "depend on a later one"
+)
 POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 """Tricks that access later bars. Only a comparison can prove that the bars were used."""
 _SLOWER: Final = 3

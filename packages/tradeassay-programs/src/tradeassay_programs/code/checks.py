@@ -190,7 +190,10 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
             body = "\n".join(escape(printable(line, kept="\n\t")) for line in details)
             lines.append(f"{start}><failure message={reason}>{body}</failure></testcase>")
     suites = "\n".join(lines)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suites}\n</testsuite>\n</testsuites>\n'
+    return (
+        '<?xml version="1.0" '
+        f'encoding="UTF-8"?>\n<testsuites>\n{suites}\n</testsuite>\n</testsuites>\n'
+    )
 
 
 def to_sarif(
@@ -268,7 +271,7 @@ _TABLE: Final = """
 signals-never-activate | Signals never activate | Signal conditions do not activate on data
     | runs to the end and opens no trade
 line-object | Line object in place of a value | __bool__ / Line object errors
-    | a Backtrader line is used as a number, a truth value or (by TA-Lib) an array without being read
+    | a Backtrader line is used as a number, a truth value or (by TA-Lib) an array, unread
 missing-attribute | Missing attribute or method | Missing attribute/method
     | asks for something that the API does not have
 wrong-api-params | Wrong API parameters | Wrong API params | calls with arguments that do not fit
@@ -282,7 +285,8 @@ index-out-of-range | Index out of range | Index out of range | reads data before
 compilation | Does not compile | Compilation error | a syntax error, or not exactly one strategy
 timeout | Time-out | Execution timeout | used more time than it may
 no-code | No code or a reasoning loop | | the answer holds no program
-cut-off | Cut off by the token limit | | the answer reached the limit of tokens before its program was complete
+cut-off | Cut off by the token limit |
+    | the answer reached the limit of tokens before its program was complete
 look-ahead | Looks ahead | | a decision was seen to depend on later bars
 trick | Trick | | tried to have something else scored than its orders
 forbidden | Forbidden import or call | | a module or system call that a strategy may not use
@@ -302,8 +306,10 @@ _LINE = re.compile(
     r"__bool__|\bLine(s|Own|Buffer|Series|Root|Multiple|Single|Num|sOperation|OwnOperation)|LineBuffer|Lines_"
 )
 _WRONG_CALL = re.compile(
-    r"unexpected keyword argument|required (positional|keyword-only) argument|positional arguments? but|"
-    r"takes (no|at (most|least)|exactly|from|\d+)|got multiple values|is an invalid keyword argument"
+    r"unexpected keyword argument|required (positional|keyword-only) argument|positional "
+    r"arguments? but|"
+    r"takes (no|at (most|least)|exactly|from|\d+)|got multiple values|is an invalid keyword "
+    r"argument"
 )
 _BY_CODE: Final[dict[str, FailureClass]] = {
     "cpu_timeout": "timeout",

@@ -34,7 +34,8 @@ _PARAMS: Final = frozenset({"p", "params"})
 _API: Final = frozenset(
     # Backtrader calls these methods by name. Renaming them would make two different hooks look the
     # same.
-    "__init__ next prenext nextstart start stop notify_order notify_trade notify_data notify_cashvalue "
+    "__init__ next prenext nextstart start stop notify_order notify_trade notify_data "
+    "notify_cashvalue "
     "notify_fund notify_store notify_timer params lines plotinfo plotlines signals".split()
 )
 

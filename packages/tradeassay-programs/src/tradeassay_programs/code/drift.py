@@ -258,7 +258,10 @@ def _judge(scenarios: tuple[ScenarioDrift, ...]) -> tuple[Kind, tuple[str, ...]]
     traced = tuple(drift for drift in scenarios if drift.ran)
     if len(traced) < len(scenarios):
         kind, reasons = _judge(traced) if traced else ("repair", ())
-        runs = f"it runs on {len(scenarios) - len(traced)} of {len(scenarios)} scenarios where it did not"
+        runs = (
+            f"it runs on {len(scenarios) - len(traced)} of {len(scenarios)} scenarios where it "
+            "did not"
+        )
         return (kind if kind in ("drift", "review") else "repair"), (runs, *reasons)
     moved, count = max(drift.moved for drift in scenarios), len(scenarios)
     before = math.fsum(drift.before for drift in scenarios)

@@ -66,7 +66,8 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
         raise BadTargets(f"{said}; return one per asset: {', '.join(assets)}")
     if extra:
         raise BadTargets(
-            f"signals returned a column '{printable(extra[0][:_SHOWN])}', which is no asset; drop it"
+            f"signals returned a column '{printable(extra[0][:_SHOWN])}', which is no asset; drop "
+            "it"
         )
     table = np.empty((rows, len(assets)))
     for place, asset in enumerate(assets):

@@ -298,7 +298,10 @@ def _source_fault(source: str) -> Exhibit | None:
     allowed = allowed_modules(name.partition(".")[0] for name in PRELOAD)
     forbidden = first_forbidden(tree, allowed)
     if forbidden is not None:
-        text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
+        text = (
+            f"imports '{forbidden.module}', which is not on the list of modules a strategy may "
+            "import"
+        )
         return Exhibit(code="forbidden_import", text=text, line=forbidden.line)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
     if len(classes) != 1:
@@ -356,7 +359,10 @@ def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
         value = card.parameters.get(name)
         # The comparison is negated so that a NaN fails.
         if value is not None and not abs(value - frozen.value) <= frozen.tolerance + _ROUNDING:
-            text = f"parameter '{name}' is {value:g}; frozen at {frozen.value:g}, tolerance {frozen.tolerance:g}"
+            text = (
+                f"parameter '{name}' is {value:g}; frozen at {frozen.value:g}, tolerance "
+                f"{frozen.tolerance:g}"
+            )
             faults.append(("parameter_value", text))
     limits = msgspec.to_builtins(card.constraints)
     for name, limit in msgspec.to_builtins(semantics.constraints).items():
@@ -563,7 +569,10 @@ class _GateRun:
                 end = 1 + max(last_rows, default=0)
                 difference = first_difference(left, right, end, 0.0) or (end, "more", "less")
                 row, in_scored, in_repeat = difference
-                text = f"on bar {row} it decides {in_scored} with {first} and {in_repeat} with {variation.text}"
+                text = (
+                    f"on bar {row} it decides {in_scored} with {first} and {in_repeat} with "
+                    f"{variation.text}"
+                )
                 differences.append(
                     Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars")
                 )
@@ -682,7 +691,8 @@ CHECKS: Final[tuple[Check[_GateRun], ...]] = (
     ),
     Check(
         "agreement",
-        "Does it decide like the frozen semantics on the scored bars, and on paths drawn until every word shows?",
+        "Does it decide like the frozen semantics on the scored bars, and on paths drawn until "
+        "every word shows?",
         _GateRun.check_agreement,
         _RAN,
     ),

@@ -19,7 +19,8 @@ _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 CHEATS: Final = frozenset({"set_coc", "set_coo", "coc", "coo", "cheat_on_open"})
 """Settings that make Backtrader fill orders at a price already known when the order is placed."""
 _TERMS: Final = CHEATS | frozenset(
-    "setcash set_cash add_cash setcommission addcommissioninfo set_slippage_perc set_slippage_fixed set_filler "
+    "setcash set_cash add_cash setcommission addcommissioninfo set_slippage_perc "
+    "set_slippage_fixed set_filler "
     "set_shortcash set_checksubmit set_int2pnl".split()
 )
 
@@ -57,7 +58,11 @@ def check_compiles(
     else:
         names = strategy_classes(tree)
         none = "no class derives from bt.Strategy"
-        many = f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for"
+        many = (
+            f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one "
+            "is "
+            "asked for"
+        )
     if len(names) == 1:
         return PASSED
     return failed(many, "many_strategies") if names else failed(none, "no_strategy")

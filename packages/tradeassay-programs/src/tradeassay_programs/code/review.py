@@ -258,8 +258,10 @@ def _mean(marks: list[float | None]) -> Measure:
 
 COLUMNS: Final = ("item", "strategy", "rater", "fidelity", "risk", "comment")
 QUESTIONS: Final = {
-    "fidelity": "Do card and code mean exactly what the frozen semantics say? 1 (not at all) to 10 (exactly)",
-    "risk": "Are limits kept and checked, in ordinary times and under stress? 1 (no) to 10 (always)",
+    "fidelity": "Do card and code mean exactly what the frozen semantics say? 1 (not at all) to 10 "
+    "(exactly)",
+    "risk": "Are limits kept and checked, in ordinary times and under stress? 1 (no) to 10 "
+    "(always)",
 }
 
 Mark = Annotated[float, msgspec.Meta(ge=1, le=10)]

@@ -111,7 +111,10 @@ def reward(
     drawn from ``secret``. By default every process draws one secret, so all programs of a training
     step get the same markets.
     """
-    task_hint = "load_task(ID) of tradeassay_programs.benchmarks.quantcode returns one; reward.batch takes ids"
+    task_hint = (
+        "load_task(ID) of tradeassay_programs.benchmarks.quantcode returns one; "
+        "reward.batch takes ids"
+    )
     instance_of("a task", task, CodeTask, task_hint)
     instance_of("a program", source, str, "give its text")
     check_reward_arguments(judge, framework, config)

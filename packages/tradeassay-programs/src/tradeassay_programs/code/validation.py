@@ -83,9 +83,16 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
 _REDRAWS = 7
 """Maximum number of extra home markets on which a decoy may trade."""
 
-_SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"
+_SELF = (
+    "gold is compared with itself: no false rejects means that runs repeat, not that the "
+    "judge "
+    "is fair"
+)
 
-_TWINS = "each reference for frames is judged by the Backtrader reference of its task: an independent right solution"
+_TWINS = (
+    "each reference for frames is judged by the Backtrader reference of its task: an "
+    "independent right solution"
+)
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,11 +84,17 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
         middle = card.year.costs[len(card.year.costs) // 2]
         if middle.per_turnover and middle.break_even_turnover:
             earned = f"{middle.per_turnover:+.3%} per unit of turnover"
-            paid = f"the return before costs covers {middle.break_even_turnover:,.1f} turnovers per year"
+            paid = (
+                f"the return before costs covers {middle.break_even_turnover:,.1f} turnovers "
+                "per year"
+            )
             console.print(Text(f"at {middle.cost_bp:g} bp: {earned}; {paid}"))
     for regime in card.regimes:
         for breach in regime.breaches:
-            text = f"{breach.severity} breach of {breach.constraint} ({regime.regime}) on {breach.bars} bars"
+            text = (
+                f"{breach.severity} breach of {breach.constraint} ({regime.regime}) on "
+                f"{breach.bars} bars"
+            )
             own_log = f"its own risk check failed on {breach.logged} of them"
             console.print(Text(f"{text}, first {breach.time}; {own_log}"))
     if card.windows:

@@ -124,7 +124,8 @@ def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
         )
         return "below", words, f"{'; '.join(why)}."
     caution = (
-        "A passed leak gate is evidence, not proof: runs on other futures were compared at some bars, and "
+        "A passed leak gate is evidence, not proof: runs on other futures were compared at some "
+        "bars, and "
         "at every bar of the micro-scenarios."
     )
     return "above", f"All {len(report.gates)} gates passed.", caution

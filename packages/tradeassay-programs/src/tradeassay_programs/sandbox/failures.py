@@ -65,7 +65,10 @@ class SyntaxFault(msgspec.Struct, frozen=True, tag="syntax", kw_only=True):
 
     @property
     def text(self) -> str:
-        return f"syntax error{f' in line {self.line}' if self.line is not None else ''}: {self.message}"
+        return (
+            f"syntax error{f' in line {self.line}' if self.line is not None else ''}: "
+            f"{self.message}"
+        )
 
 
 class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_only=True):
@@ -76,7 +79,10 @@ class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_on
 
     @property
     def text(self) -> str:
-        return f"forbidden import of '{self.module}'{f' in line {self.line}' if self.line is not None else ''}"
+        return (
+            "forbidden import of "
+            f"'{self.module}'{f' in line {self.line}' if self.line is not None else ''}"
+        )
 
 
 class CpuTimeout(_Verdict, frozen=True, tag="cpu_timeout", kw_only=True):

@@ -216,8 +216,10 @@ class ZygoteProcess:
             raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
         if config.require == "strong" and hello.tier.level != "strong":
             raise SandboxRefused(
-                f"strong isolation is required, and this machine lacks {'; '.join(hello.tier.missing)}",
-                hint="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
+                "strong isolation is required, and this machine lacks "
+                f"{'; '.join(hello.tier.missing)}",
+                hint="run as root or allow unprivileged user namespaces (sysctl "
+                "user.max_user_namespaces, and "
                 "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
             )
         return hello
@@ -295,7 +297,10 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     Returns the result, and whether the machine may have caused it.
     """
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
-        hint = "pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'"
+        hint = (
+            "pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use "
+            "pass_as='columns'"
+        )
         raise UserError(
             "this sandbox has no pandas, so rows cannot be passed as a frame", hint=hint
         )

@@ -8,7 +8,8 @@ import msgspec
 from tradeassay.core.our_code import is_ours
 
 PRELOAD: Final = tuple(
-    "numpy pandas scipy.stats scipy.signal scipy.optimize talib matplotlib.pyplot backtrader calendar csv "
+    "numpy pandas scipy.stats scipy.signal scipy.optimize talib matplotlib.pyplot backtrader "
+    "calendar csv "
     "decimal fractions graphlib statistics uuid zoneinfo".split()
 )
 """Modules that the zygote imports once, if installed, to save every job the import."""

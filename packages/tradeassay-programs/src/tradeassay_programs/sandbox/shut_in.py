@@ -10,7 +10,8 @@ from typing import Final
 from tradeassay_programs.sandbox import kernel, seccomp
 
 _REFUSED: Final = (
-    "socket socketpair ptrace process_vm_readv process_vm_writev pidfd_getfd open_by_handle_at io_uring_setup bpf "
+    "socket socketpair ptrace process_vm_readv process_vm_writev pidfd_getfd open_by_handle_at "
+    "io_uring_setup bpf "
     "mount open_tree setns unshare chroot"
 ).split()
 """Calls that reach the network, another process's memory, or files past Landlock."""

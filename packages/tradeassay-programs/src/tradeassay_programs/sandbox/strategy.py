@@ -28,11 +28,14 @@ from tradeassay_programs.sandbox.codec import ClaimHead, ClaimKind, encode
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
     # The kernel refuses the calls of these modules anyway, so the import is refused at once.
-    "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib nntplib telnetlib "
-    "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty tty termios "
+    "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib "
+    "nntplib telnetlib "
+    "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty "
+    "tty termios "
     "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal "
     "dbm sqlite3 tkinter "
-    "turtle idlelib ensurepip venv pdb cProfile faulthandler tracemalloc syslog crypt grp pwd spwd posix".split()
+    "turtle idlelib ensurepip venv pdb cProfile faulthandler tracemalloc syslog crypt grp pwd spwd "
+    "posix".split()
 )
 
 

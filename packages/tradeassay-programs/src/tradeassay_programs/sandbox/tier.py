@@ -87,8 +87,10 @@ _LANDLOCK_SINCE = (5, 13)
 
 
 _PROFILE = (
-    "allow the calls seccomp, landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the "
-    "container's profile, e.g. docker run --security-opt seccomp=unconfined; see docs/howto/run-untrusted-code.md"
+    "allow the calls seccomp, landlock_create_ruleset, landlock_add_rule and "
+    "landlock_restrict_self in the "
+    "container's profile, e.g. docker run --security-opt seccomp=unconfined; see "
+    "docs/howto/run-untrusted-code.md"
 )
 
 

@@ -35,7 +35,8 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_THREAD: Final = 0x10000
 
 _RELATIVE_TO_DESCRIPTOR: Final = frozenset(
-    "openat mkdirat unlinkat renameat renameat2 readlinkat newfstatat statx faccessat faccessat2".split()
+    "openat mkdirat unlinkat renameat renameat2 readlinkat newfstatat statx faccessat "
+    "faccessat2".split()
 )
 _SECOND_PATH: Final[dict[str, int]] = {"rename": 1, "renameat": 3, "renameat2": 3}
 _CHANGES: Final = WATCHED - {"open", "openat", "readlink", "readlinkat"}

@@ -234,7 +234,8 @@ def _assert_one_thread() -> None:
     while (count := len(os.listdir("/proc/self/task"))) != 1:
         if time.monotonic() > until:
             raise RuntimeError(
-                f"the zygote has {count} threads and cannot fork safely; a preloaded module started them"
+                f"the zygote has {count} threads and cannot fork safely; a preloaded module "
+                "started them"
             )
         time.sleep(0.01)
 

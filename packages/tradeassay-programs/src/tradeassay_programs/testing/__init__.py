@@ -394,7 +394,8 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
         for result in self.results:
             control = "succeeds" if result.control else "fails: not counted"
             lines.append(
-                f"{result.name:32} {result.family:11} {control:14} {result.sandbox:8} {result.record}"
+                f"{result.name:32} {result.family:11} {control:14} {result.sandbox:8} "
+                f"{result.record}"
             )
         lines.append(self.summary())
         return "\n".join(lines)

@@ -155,7 +155,10 @@ class _LazyGroup(CommandGroup):
             if name in _ELSEWHERE:
                 hint = f"did you mean {_ELSEWHERE[name]}?"
             if not command_tables.names():
-                hint = "only the instrument is installed; pip install 'tradeassay[all]' installs the rest"
+                hint = (
+                    "only the instrument is installed; pip install 'tradeassay[all]' installs "
+                    "the rest"
+                )
             raise click.UsageError(f"no command '{name}' ({hint})", ctx)
         return super().resolve_command(ctx, args)
 

@@ -160,5 +160,8 @@ def executor(
 def refuse_seal(name: str) -> None:
     """Raise :class:`UserError` if ``name`` is a sealed run instead of a folder or a table."""
     if Path(name).suffix.lower() == ".seal" and Path(name).is_file():
-        hint = f"tradeassay verify {name}; to view it, unpack it into a folder: python -m zipfile -e {name} FOLDER"
+        hint = (
+            f"tradeassay verify {name}; to view it, unpack it into a folder: python -m zipfile "
+            f"-e {name} FOLDER"
+        )
         raise UserError(f"{name} is a sealed run", hint=hint)

@@ -170,7 +170,8 @@ portfolios_option = opt.advanced(
 @opt.advanced("--symbol=NAME", "For a list of decisions: the traded asset.")
 @opt.option(
     "--between",
-    "For weights: meaning of sessions without a row. Default: hold if rows are rare, else required.",
+    "For weights: meaning of sessions without a row. Default: hold if rows are rare, else "
+    "required.",
     type=click.Choice(["cash", "hold"]),
 )
 @opt.page("page. Default: FILE-assay.html")
@@ -269,7 +270,10 @@ def show_verdicts(made: Assay, as_json: bool, *, capacity: bool) -> None:
     for one in made.agents if capacity else ():
         known = one.capacity
         if known is None:
-            why = "it has no alpha before market impact, or the usual volumes of its assets are not known"
+            why = (
+                "it has no alpha before market impact, or the usual volumes of its assets are "
+                "not known"
+            )
             say(f"{one.agent}: no size is known: {why}")
             continue
         say(f"{one.agent}: {known.sentence}")

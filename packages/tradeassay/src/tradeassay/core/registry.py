@@ -91,7 +91,8 @@ class Registry(Generic[_T]):
             return self._items[found]
         if name in self._broken:
             raise UserError(
-                f"{self.kind} '{name}' of an installed package cannot be loaded: {self._broken[name]}",
+                f"{self.kind} '{name}' of an installed package cannot be loaded: "
+                f"{self._broken[name]}",
                 hint="fix or remove that package",
             )
         known = self.names()

@@ -51,14 +51,15 @@ _LOOKS = (
     rb"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."
 )
 _GIVEN = (
-    r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
+    r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)"
+    r"|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
     r"(?![-$])\S{8,}"
 )
 """A key in the arguments of a command, or in a variable before the command."""
 
 _PERCENT = rb"%[0-9A-Fa-f]{2}"
 _JSON = (
-    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"  # two surrogates are one character
+    rb"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}"
     rb"|u[0-9A-Fa-f]{4}|[\"\\/bfnrt])"
 )
 _BASE64 = rb"[A-Za-z0-9+/_-]{10,}"
@@ -448,7 +449,10 @@ def clean_foreign(words: _Words) -> _Words:
 
 def lookalikes() -> str | None:
     """Return a warning if external answers contained text that resembles a key, or None."""
-    said = f"answers contain {KNOWN.lookalikes} text(s) that look like a key but match no configured key"
+    said = (
+        f"answers contain {KNOWN.lookalikes} text(s) that look like a key but match no "
+        "configured key"
+    )
     return f"warning: {said}; they are stored unchanged" if KNOWN.lookalikes else None
 
 

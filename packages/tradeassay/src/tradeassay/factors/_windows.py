@@ -31,7 +31,8 @@ _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 _LOG_SERIES = tuple(
     float.fromhex(one)
     for one in (
-        "0x1.0p+0 0x1.55555555555aep-2 0x1.999999997ae5dp-3 0x1.2492494518370p-3 0x1.c71c4ffcc4142p-4 "
+        "0x1.0p+0 0x1.55555555555aep-2 0x1.999999997ae5dp-3 0x1.2492494518370p-3 "
+        "0x1.c71c4ffcc4142p-4 "
         "0x1.74669a1004d6ep-4 0x1.3999ab33ca2e3p-4 0x1.2f4e5bc67e798p-4"
     ).split()
 )

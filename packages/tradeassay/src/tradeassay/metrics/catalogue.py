@@ -55,25 +55,34 @@ _TABLE: tuple[tuple[str, str, _Group, _Unit, _Better | None], ...] = (
 _DEFINED = {
     "cumulative_return": "Last value / initial value - 1, over the whole window.",
     "annualised_return": "(1 + return) ** (periods per year / sessions) - 1.",
-    "excess_return": "Return minus the index's return over the same sessions, with dividends where the data has "
+    "excess_return": "Return minus the index's return over the same sessions, with dividends where "
+    "the data has "
     "them.",
     "volatility": "Standard deviation of session returns (n - 1) x sqrt(periods per year).",
-    "sharpe": "Mean session return / standard deviation (n - 1) x sqrt(periods per year); risk-free rate 0.",
-    "sortino": "Mean session return / sqrt(mean of squared losses over all sessions) x sqrt(periods per year).",
-    "sortino_stockbench": "Mean session return / standard deviation (n - 1) of the losing sessions only; not "
+    "sharpe": "Mean session return / standard deviation (n - 1) x sqrt(periods per year); "
+    "risk-free rate 0.",
+    "sortino": "Mean session return / sqrt(mean of squared losses over all sessions) x "
+    "sqrt(periods per year).",
+    "sortino_stockbench": "Mean session return / standard deviation (n - 1) of the losing sessions "
+    "only; not "
     "annualised.",
-    "max_drawdown": "Deepest fall from a peak of the equity curve, the initial value included; 0 or negative.",
+    "max_drawdown": "Deepest fall from a peak of the equity curve, the initial value included; 0 "
+    "or negative.",
     "calmar": "Return per year / size of the max drawdown.",
-    "information_ratio": "Mean of (return - index return) / its standard deviation (n - 1) x sqrt(periods per "
+    "information_ratio": "Mean of (return - index return) / its standard deviation (n - 1) x "
+    "sqrt(periods per "
     "year); the index with dividends where the data has them.",
     "turnover": "Mean over sessions of (bought + sold) / 2 / value before, x periods per year.",
-    "cost_rate": "Mean over sessions of (fees + taxes + borrowing + interest) / value before, x periods per year.",
-    "hhi": "Sum of squared shares of what is invested, mean over the sessions with a holding; 1 = one name.",
+    "cost_rate": "Mean over sessions of (fees + taxes + borrowing + interest) / value before, x "
+    "periods per year.",
+    "hhi": "Sum of squared shares of what is invested, mean over the sessions with a holding; 1 = "
+    "one name.",
     "cash_ratio": "Cash / value at the end of each session, mean.",
     "hit_rate": "Sessions with a gain / sessions with a gain or a loss.",
     "abstention_rate": "Sessions answered without an order / all sessions.",
     "failure_rate": "Sessions without a usable answer / all sessions.",
-    "rejection_rate": "Orders refused by the venue, wholly or in part / orders given; orders that changed "
+    "rejection_rate": "Orders refused by the venue, wholly or in part / orders given; orders that "
+    "changed "
     "nothing are not refusals.",
 }
 MEASURES: tuple[MeasureInfo, ...] = tuple(

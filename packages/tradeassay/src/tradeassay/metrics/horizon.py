@@ -22,7 +22,8 @@ QUARTER = 60
 TOO_SHORT = "record too short"
 """Reason for a missing annual number."""
 YEARLY = frozenset(
-    "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate".split()
+    "annualised_return volatility sharpe sortino calmar information_ratio turnover "
+    "cost_rate".split()
 )
 """Measures that are annualised."""
 

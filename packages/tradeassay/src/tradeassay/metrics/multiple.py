@@ -263,7 +263,10 @@ def overfitting(returns: Floats, *, splits: int = _SPLITS) -> Overfitting:
     odds = rank / (count + 1.0)
     behind_half = float((odds < 0.5).mean() + 0.5 * (odds == 0.5).mean())
     logits = np.log(odds / (1.0 - odds))
-    note = f"over {best.size} ways to halve {splits} blocks; they share sessions, so there is no interval"
+    note = (
+        f"over {best.size} ways to halve {splits} blocks; they share sessions, so there is no "
+        "interval"
+    )
     behind = past[rows, best]
     varied = float(behind.var())
     slope = (

@@ -65,7 +65,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not 0.0 <= self.seed_correlation <= 1.0 or not self.inflation > 0.0:
             raise UserError(
-                f"a seed correlation of {self.seed_correlation} and an inflation of {self.inflation}",
+                f"a seed correlation of {self.seed_correlation} and an inflation of "
+                f"{self.inflation}",
                 hint="a correlation is from 0 to 1, an inflation above 0",
             )
 
@@ -209,12 +210,15 @@ def power_summary(design: Design, *, ratio: float = SKILLED) -> PowerSummary:
     among = f" among {design.comparisons}" if design.comparisons > 1 else ""
     if chance < 0.5:
         sentence = (
-            f"{size} can hardly show skill: an agent{among} with a true alpha ratio of {ratio:g} would be "
-            f"found in {chance:.0%} of such windows; {design.power:.0%} takes about {needed:,} sessions"
+            f"{size} can hardly show skill: an agent{among} with a true alpha ratio of {ratio:g} "
+            "would be "
+            f"found in {chance:.0%} of such windows; {design.power:.0%} takes about {needed:,} "
+            "sessions"
         )
     else:
         sentence = (
-            f"{size} show an alpha ratio of {smallest:.2g} or more with a chance of {design.power:.0%}, "
+            f"{size} show an alpha ratio of {smallest:.2g} or more with a chance of "
+            f"{design.power:.0%}, "
             f"one of {ratio:g} with {chance:.0%}"
         )
     return PowerSummary(

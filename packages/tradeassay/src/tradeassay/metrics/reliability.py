@@ -83,7 +83,8 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
         said = []
         for model, found in list(self.passes.items())[:_MOST]:
             parts = [
-                f"in all {self.counts[model][axis]} {self.axis_name(axis)}s at once: {_share(one[-1])}"
+                f"in all {self.counts[model][axis]} {self.axis_name(axis)}s at once: "
+                f"{_share(one[-1])}"
                 for axis, one in found.items()
             ]
             once = next(iter(found.values()))[0]

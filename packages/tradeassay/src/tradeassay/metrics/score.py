@@ -139,7 +139,9 @@ def _evaluate_resamples(
 FEWEST_TO_ANNUALISE = 10
 """Smallest number of returns for annualised measures: ten days say nothing about twelve months."""
 
-_YEARLY = "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate".split()
+_YEARLY = (
+    "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate"
+).split()
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
 _VS_INDEX = ("excess_return", "information_ratio")
 _MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
@@ -381,7 +383,10 @@ def _median(
         return None
     values = drawn.get(name) if drawn is not None and len(present) == len(measures) else None
     if len(present) < len(measures):
-        note = f"no interval: {len(measures) - len(present)} of {len(measures)} repetitions have no value"
+        note = (
+            f"no interval: {len(measures) - len(present)} of {len(measures)} repetitions have "
+            "no value"
+        )
     elif values is None:
         note = "no interval: too few sessions, or repetitions over different sessions"
     else:

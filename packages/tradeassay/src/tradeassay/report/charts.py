@@ -229,8 +229,10 @@ def line_chart(
         front.append(f"{group}{hidden}>{''.join(texts)}</g>")
     body = _lines_svg(chart, days, styles, unit, filled=look.filled)
     return Markup(
-        f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" data-cell="{escape(cell)}" '
-        f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} style="{_label_room(chart, look)}">'
+        f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" '
+        f'data-cell="{escape(cell)}" '
+        f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} '
+        f'style="{_label_room(chart, look)}">'
         f"<svg>{''.join(back)}"
         f'<svg class="data" viewBox="{view}" preserveAspectRatio="none">{"".join(body)}</svg>'
         f"{''.join(front)}</svg></div>{_mark_key(marks)}"
@@ -309,7 +311,8 @@ def _lines_svg(
         if filled and days:
             parts.append(f'<path class="under" d="{drawn}V0H{days[0]}Z"/>')
         parts.append(
-            f'<path class="ink {style.hue}" data-entry="{escape(curve.entry)}" data-label="{escape(curve.label)}" '
+            f'<path class="ink {style.hue}" data-entry="{escape(curve.entry)}" '
+            f'data-label="{escape(curve.label)}" '
             f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
         )
     return parts
@@ -388,9 +391,11 @@ def area_chart(
     )
     back = "".join(_grid(frame, ChartLook(size="mid")))
     return Markup(
-        f'<div class="plot mid" role="img" aria-label="{_HELD}" data-form="share" data-unit="{unit:g}"'
+        f'<div class="plot mid" role="img" aria-label="{_HELD}" data-form="share" '
+        f'data-unit="{unit:g}"'
         f'{" data-stacked" if stacked else ""} style="--wide:0;--thin:0"><svg>{back}'
-        f'<svg class="data" viewBox="{frame.view(unit)}" preserveAspectRatio="none">{"".join(body)}</svg></svg>'
+        f'<svg class="data" viewBox="{frame.view(unit)}" '
+        f'preserveAspectRatio="none">{"".join(body)}</svg></svg>'
         f'</div><ul class="plot-key">{key}</ul>'
     )
 
@@ -546,7 +551,8 @@ def _names(frame: _Frame, chart: Equity, styles: Mapping[str, LineStyle], height
         )
         for kind, label in texts:
             found.append(
-                f'<text class="{kind} {styles[curve.entry].hue}" data-entry="{escape(curve.entry)}" '
+                f'<text class="{kind} {styles[curve.entry].hue}" '
+                f'data-entry="{escape(curve.entry)}" '
                 f'x="100%" dx="6" y="{y:.1f}%" dy="4">{escape(label)}</text>'
             )
     return found
@@ -570,7 +576,10 @@ _VERDICT = {
 def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
     sessions = curve.sessions
     beside = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
-    said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
+    said = (
+        f"The account from {sessions[0]} to {sessions[-1]}: "
+        f"{numbers.difference(curve.account[-1])}{beside}"
+    )
     lines = [("account", "the account", curve.account)]
     lines += [("market", "the market", curve.market)] if curve.market else []
     grown = _plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said)
@@ -586,7 +595,10 @@ def rolling_chart(history: AccountHistory) -> Markup | None:
     if len(history.rolling) < 2:
         return None
     sessions, ratios = zip(*history.rolling, strict=True)
-    about = f"Sharpe ratio over the last {ROLLING} sessions, from {min(ratios):.1f} to {max(ratios):.1f}"
+    about = (
+        f"Sharpe ratio over the last {ROLLING} sessions, from {min(ratios):.1f} to "
+        f"{max(ratios):.1f}"
+    )
     look = ChartLook(
         styles={"sharpe": LineStyle(hue="h0")}, size="low", form="number", names="none", zero=True
     )

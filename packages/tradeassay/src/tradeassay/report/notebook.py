@@ -14,10 +14,13 @@ from tradeassay.verdict.statement import QUANTITIES
 MOST = 20
 """Largest number of tables and verdicts in one piece of HTML."""
 _STYLE = (
-    "<style>.tradeassay{font-family:system-ui,sans-serif;max-width:60rem}.tradeassay th,.tradeassay td"
+    "<style>.tradeassay{font-family:system-ui,sans-serif;max-width:60rem}.tradeassay "
+    "th,.tradeassay td"
     "{text-align:left;padding:.2em .7em .2em 0;white-space:nowrap}.tradeassay small{opacity:.75}"
-    ".tradeassay svg{max-width:40rem;font-size:11px}.tradeassay rect.gain{fill:#3a9bdc}.tradeassay rect.loss"
-    "{fill:#f08a4b}.tradeassay rect.sum{fill:#7a8594}.tradeassay svg text{text-anchor:middle;fill:currentColor}"
+    ".tradeassay svg{max-width:40rem;font-size:11px}.tradeassay rect.gain{fill:#3a9bdc}.tradeassay "
+    "rect.loss"
+    "{fill:#f08a4b}.tradeassay rect.sum{fill:#7a8594}.tradeassay svg "
+    "text{text-anchor:middle;fill:currentColor}"
     ".tradeassay svg line{stroke:currentColor;opacity:.3}</style>"
 )
 

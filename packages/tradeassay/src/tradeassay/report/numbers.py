@@ -10,7 +10,8 @@ from tradeassay.metrics import BY_ID
 MINUS = "\u2212"
 NONE = "n/a"
 _SIGNED = frozenset(
-    "cumulative_return annualised_return excess_return max_drawdown sharpe sortino sortino_stockbench calmar "
+    "cumulative_return annualised_return excess_return max_drawdown sharpe sortino "
+    "sortino_stockbench calmar "
     "information_ratio".split()
 )
 """Measures that are displayed with their sign."""

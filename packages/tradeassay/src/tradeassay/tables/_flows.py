@@ -101,7 +101,8 @@ class Flows(msgspec.Struct, frozen=True):
         unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
         if unseen >= _DOUBTED:
             doubts.append(
-                f"withdrawals are not verified: {unseen:.1%} a year of them came in amounts that cannot be "
+                f"withdrawals are not verified: {unseen:.1%} a year of them came in amounts that "
+                "cannot be "
                 "told from losses"
             )
         whole, other = float(np.prod(1.0 + earned)) - 1.0, None
@@ -112,18 +113,25 @@ class Flows(msgspec.Struct, frozen=True):
             other = float(np.prod(1.0 + (after / before - 1.0))) - 1.0
             if np.log1p(whole) - np.log1p(other) >= _DOUBTED * max(1.0, earned.size / year):
                 doubts.append(
-                    "the timing of deposits is not known: with deposits when rows end and withdrawals when they begin, "
+                    "the timing of deposits is not known: with deposits when rows end and "
+                    "withdrawals when they begin, "
                     f"the account earned {other:+.1%}, not {whole:+.1%}"
                 )
         if rows := int(np.count_nonzero(net)):
             told = (
-                f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, "
-                f"net on {rows} row{'s' * (rows != 1)}) is removed from the returns, which are time-weighted: "
-                "(value + paid out) / (value before + paid in) - 1, with deposits when a row begins "
+                f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; "
+                f"{self.said}, "
+                f"net on {rows} row{'s' * (rows != 1)}) is removed from the returns, which are "
+                "time-weighted: "
+                "(value + paid out) / (value before + paid in) - 1, with deposits when a row "
+                "begins "
                 "and withdrawals when it ends"
             )
             if other is not None and abs(other - whole) >= _OTHER_ENDS:
-                told += f" ({whole:+.1%} in all); with the opposite timing the account earned {other:+.1%}"
+                told += (
+                    f" ({whole:+.1%} in all); with the opposite timing the account earned "
+                    f"{other:+.1%}"
+                )
             notes.append(told)
         return earned, notes, doubts
 
@@ -142,12 +150,16 @@ class Flows(msgspec.Struct, frozen=True):
             raise UserError(problem, hint="an account's value must be positive")
         if lost.size and before[lost[0]] > 0.0:
             raise UserError(
-                f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and no withdrawal is listed: "
+                f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and no withdrawal is "
+                "listed: "
                 "everything was lost",
                 hint="list it as 'withdrawals' if it was paid out",
             )
         if nothing.size:
-            problem = f"{self.name}: there is no money on {days[nothing[0] + 1]}, but there is some again later"
+            problem = (
+                f"{self.name}: there is no money on {days[nothing[0] + 1]}, but there is "
+                "some again later"
+            )
             raise UserError(problem, hint="give the rows before and after as two accounts")
         # If the flows are right, the returns contain none of them. If the value never contained
         # them, the returns contain all of them.
@@ -162,10 +174,13 @@ class Flows(msgspec.Struct, frozen=True):
         if usual <= _CLEAR * weight**0.5 and abs(float(earned @ flows) / weight) >= 0.5:
             far = max(days[1:], key=lambda day: abs(self.net.get(day, 0.0)))
             raise UserError(
-                f"{self.name}: {self.said} cannot be removed from '{title}': the value does not change by it "
+                f"{self.name}: {self.said} cannot be removed from '{title}': the value does not "
+                "change by it "
                 f"({abs(self.net[far]):,.2f} on {far})",
-                hint="list deposits as 'deposits' and withdrawals as 'withdrawals', in the value's currency and on "
-                "the first row whose value includes them; call running totals 'cumulative deposits', "
+                hint="list deposits as 'deposits' and withdrawals as 'withdrawals', in the value's "
+                "currency and on "
+                "the first row whose value includes them; call running totals 'cumulative "
+                "deposits', "
                 "and the value of one share 'price'",
             )
 

@@ -370,7 +370,8 @@ def read_series(
             read_number(str(cell), comma=False) > 0.0 for one in paid for cell in table.columns[one]
         ):
             notes.append(
-                f"{table.name}: withdrawals ('{paid[0]}') are not counted unless '{title}' includes them"
+                f"{table.name}: withdrawals ('{paid[0]}') are not counted unless '{title}' "
+                "includes them"
             )
     column = _Column(table.name, title, notes, year, flows=flows)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
@@ -417,7 +418,8 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
     percent = widest > _PERCENT_FROM or any(signs for _, signs in read.values())
     order = np.argsort(np.array(days)).tolist()
     said = (
-        f"{table.name}: read as {_ROWS.get(year, 'daily')} {'per cent' if percent else 'fractions'}",
+        f"{table.name}: read as {_ROWS.get(year, 'daily')} "
+        f"{'per cent' if percent else 'fractions'}",
         *notes,
     )
     scale, found = 0.01 if percent else 1.0, {}
@@ -541,7 +543,8 @@ class _Column:
             raise self.wrong(
                 f"'{self.title}' looks like a cumulative return: it starts near zero "
                 "and changes little between rows",
-                "call the column 'cumulative return'; reading={'unit': 'fraction'} if each row is a separate return",
+                "call the column 'cumulative return'; reading={'unit': 'fraction'} if each row is "
+                "a separate return",
             )
         scale, said = self._scale(numbers, percent, unit)
         self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
@@ -590,7 +593,8 @@ class _Column:
             if abs(earned[far]) > max(_JUMP, 10.0 * float(np.median(np.abs(earned)))):
                 self.say(
                     f"'{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
-                    "paid in or out, list it in a column 'deposits'; if shares were split, give returns"
+                    "paid in or out, list it in a column 'deposits'; if shares were split, give "
+                    "returns"
                 )
         return dict(zip(days[1:], earned.tolist(), strict=True))
 
@@ -626,7 +630,8 @@ class _Column:
             if re.search(pattern, plain_title(self.title)):
                 if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
                     raise self.wrong(
-                        f"'{self.title}' means per cent, but its spread of {_spread(numbers):.4f} means fractions",
+                        f"'{self.title}' means per cent, but its spread of {_spread(numbers):.4f} "
+                        "means fractions",
                         "choose one: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
                     )
                 return unit
@@ -643,7 +648,8 @@ class _Column:
             deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))
         ):
             raise self.wrong(
-                f"'{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
+                f"'{self.title}' looks like money (its spread is {deviation:,.4g}), not like "
+                "returns",
                 "give the account's value, or returns as a share of it; "
                 "reading={'unit': 'fraction'} if they are returns",
             )
@@ -653,8 +659,10 @@ class _Column:
             return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
         if (numbers < -1.0).any():
             raise self.wrong(
-                f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or per cent?",
-                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or correct the row",
+                f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or "
+                "per cent?",
+                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or "
+                "correct the row",
             )
         # Coins trade at weekends and are this volatile. A few rows have no meaningful spread.
         if (
@@ -711,7 +719,8 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
     widest = int(np.argmax(gaps))
     if gaps[widest] > max(_HOLE, 4.0 * middle):
         notes.append(
-            f"no rows between {days[widest]} and {days[widest + 1]}: the returns in between are unknown"
+            f"no rows between {days[widest]} and {days[widest + 1]}: the returns in between are "
+            "unknown"
         )
     if middle <= 1.5:
         weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
@@ -776,7 +785,8 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     inside = len(series.returns) - len(lost) - len(mine)
     if inside:
         notes.append(
-            f"the benchmark has no row on {inside} of the account's days: both are compounded over them"
+            f"the benchmark has no row on {inside} of the account's days: both are compounded over "
+            "them"
         )
     if lost:
         notes.append(_left_out(lost, whole, mine))
@@ -792,7 +802,8 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
 
 def _left_out(days: Sequence[str], whole: float, kept: Mapping[str, float]) -> str:
     return (
-        f"left out because the benchmark has no return there: {len(days)} rows ({days[0]} to {days[-1]}); "
+        f"left out because the benchmark has no return there: {len(days)} rows ({days[0]} to "
+        f"{days[-1]}); "
         f"with them the account earned {whole:+.1%}, without them {_grown(kept):+.1%}"
     )
 

@@ -24,7 +24,8 @@ ENGLISH_MONTHS = (
 _STEMS = tuple(
     tuple(stems.split("|"))
     for stems in (
-        "jan|gen|ene feb|fev|fév mar|mär apr|abr|avr may|mai|mag jun|giu|juin jul|lug|juil aug|ago|aoû|aou "
+        "jan|gen|ene feb|fev|fév mar|mär apr|abr|avr may|mai|mag jun|giu|juin jul|lug|juil "
+        "aug|ago|aoû|aou "
         "sep|set oct|okt|ott|out nov dec|dez|dic|déc"
     ).split()
 )

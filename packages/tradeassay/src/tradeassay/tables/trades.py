@@ -113,7 +113,8 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     ):
         lacking = [role for role in ("symbol", "quantity", "price") if role not in title]
         raise UserError(
-            f"{name} is a trade log without a column for {' or '.join(lacking)} (it has {', '.join(numbers[:3])})",
+            f"{name} is a trade log without a column for {' or '.join(lacking)} (it has "
+            f"{', '.join(numbers[:3])})",
             hint="name the columns time, symbol, side, quantity, price, fees",
         )
     if "day" not in title or not (traded or decisions):
@@ -288,7 +289,8 @@ def _only_fills(
     ids = [one for row in kept if (one := row.get(title.get("id", ""), ""))]
     if shared := len(ids) - len(set(ids)):
         notes.append(
-            f"{shared} fills share an id with a different fill: they are counted as parts of one order"
+            f"{shared} fills share an id with a different fill: they are counted as parts of one "
+            "order"
         )
     for role, what, hint in (
         ("account", "accounts", "keep the rows of one"),

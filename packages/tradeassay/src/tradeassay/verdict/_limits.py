@@ -177,7 +177,8 @@ def _limits_of_returns(account: AgentFindings) -> list[str]:
             "no crash in the record: an account that sells insurance looks the same until one comes"
         )
     limits.append(
-        "hindsight is not excluded: returns do not say when what was held was chosen; survivors look skilled"
+        "hindsight is not excluded: returns do not say when what was held was chosen; survivors "
+        "look skilled"
     )
     unseen = "holdings, random portfolios and look-ahead"
     if account.luck.p is not None:

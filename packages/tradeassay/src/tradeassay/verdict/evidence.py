@@ -246,7 +246,8 @@ def memory_evidence(
     idle = held & ~_holds(masked)
     if idle.sum() > 0.5 * held.sum():
         return no_memory(
-            f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
+            f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it "
+            "did"
         )
     # A gap is evidence against skill. It is tested as one comparison, whatever the number of tries.
     gap = msgspec.structs.replace(test, comparisons=1)

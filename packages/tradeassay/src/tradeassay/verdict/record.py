@@ -95,7 +95,8 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 raise UserError(f"{tries} tries", hint=hint)
         if self.portfolios != 0 and not 100 <= self.portfolios <= _MOST_DRAWS:
             raise UserError(
-                f"{self.portfolios} random portfolios are too few for a distribution, or without end",
+                f"{self.portfolios} random portfolios are too few for a distribution, or without "
+                "end",
                 hint=f"ask for 0 (none) or 100 to {_MOST_DRAWS:,}",
             )
         if not 100 <= self.draws <= _MOST_DRAWS or self.least < 20:
@@ -447,8 +448,10 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
         high = "any" if self.high is None else money_words(self.high)
         what = "what alpha there may be" if self.low <= 0.0 else "its alpha"
         return (
-            f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a trade is taken to "
-            "move its price by a day's standard deviation times the root of its share of the usual day's amount"
+            f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a "
+            "trade is taken to "
+            "move its price by a day's standard deviation times the root of its share of the usual "
+            "day's amount"
         )
 
 

@@ -262,8 +262,10 @@ def assay_series(
     whole = grown if series.whole is None else series.whole
     if benchmark is not None and benchmark.std() < 0.02 * total.std():
         raise UserError(
-            f"the benchmark hardly moves (by {benchmark.std():.2g} a row, the account by {total.std():.2g})",
-            hint="cash is not a benchmark: give the returns of an asset that could be held, or leave it out",
+            f"the benchmark hardly moves (by {benchmark.std():.2g} a row, the account by "
+            f"{total.std():.2g})",
+            hint="cash is not a benchmark: give the returns of an asset that could be held, or "
+            "leave it out",
         )
     cash = (
         np.zeros(total.size)
@@ -333,7 +335,10 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
             if other and (min(other) > min(days) or max(other) < max(days)):
                 said += f": {what} is known from {min(other)} to {max(other)}"
                 said += f", the account from {min(days)} to {max(days)}"
-                hint = f"give {what} for all of these days as a file, or only the rows of the account in between"
+                hint = (
+                    f"give {what} for all of these days as a file, or only the rows of the "
+                    "account in between"
+                )
             raise UserError(f"the account and {what} {said}", hint=hint)
         if len(shared) < len(days):
             name = what.replace("its", "the")

@@ -209,7 +209,8 @@ QUANTITIES: dict[str, Quantity] = {
     "mirrored-orders": Quantity(
         "Orders when returns are mirrored",
         "ratio",
-        "How alike orders stay when the returns that are shown are mirrored: +1 the same, -1 the opposite.",
+        "How alike orders stay when the returns that are shown are mirrored: +1 the same, -1 the "
+        "opposite.",
     ),
     "familiarity": Quantity(
         "Right where questions are familiar",

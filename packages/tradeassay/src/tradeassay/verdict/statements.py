@@ -410,7 +410,10 @@ class _Maker:
             )
             yield self.make("mirrored-orders", words, recall.unread, by_name)
         if recall.interaction is not None and recall.interaction.value is not None:
-            right = f"it is right more often where questions are familiar, {spanned(recall.interaction)}"
+            right = (
+                "it is right more often where questions are familiar, "
+                f"{spanned(recall.interaction)}"
+            )
             words = f"{right} for one standard deviation of Min-K%"
             familiar = self.verdict.kind == "memory" and looks_familiar(self.account, "alpha")
             yield self.make(

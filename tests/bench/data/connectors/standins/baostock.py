@@ -1,7 +1,8 @@
 """baostock's own protocol on a loopback socket, over numbers of our own.
 
-A message is ``version \\1 type \\1 length(10)``, a body of fields joined by ``\\1``, then ``\\1`` and a checksum.
-Requests end with a newline, answers with ``<![CDATA[]]>`` and a newline; bars travel compressed.
+A message is ``version \\1 type \\1 length(10)``, a body of fields joined by ``\\1``, then ``\\1``
+and a checksum. Requests end with a newline, answers with ``<![CDATA[]]>`` and a newline; bars
+travel compressed.
 """
 
 import json
@@ -19,8 +20,10 @@ PAGE = 2000
 
 DIVIDEND_FIELDS = tuple(
     (
-        "code dividPreNoticeDate dividAgmPumDate dividPlanAnnounceDate dividPlanDate dividRegistDate "
-        "dividOperateDate dividPayDate dividStockMarketDate dividCashPsBeforeTax dividCashPsAfterTax "
+        "code dividPreNoticeDate dividAgmPumDate dividPlanAnnounceDate dividPlanDate "
+        "dividRegistDate "
+        "dividOperateDate dividPayDate dividStockMarketDate dividCashPsBeforeTax "
+        "dividCashPsAfterTax "
         "dividStocksPs dividCashStock dividReserveToStockPs"
     ).split()
 )
@@ -68,12 +71,17 @@ class Share:
 
 
 Mishap = bytes | Literal["stall", "hang up", "half"] | tuple[str, str]
-"""Instead of an answer: raw bytes, nothing, a closed connection, half the answer, or an error (code, message)."""
+"""Instead of an answer: raw bytes, nothing, a closed connection, half the answer, or an error
+(code, message).
+"""
 
 
 @dataclass
 class Baostock:
-    """The service; keys are its codes (``sh.600000``). ``before`` may put a mishap in the answer's place."""
+    """The service; keys are its codes (``sh.600000``).
+
+    ``before`` may put a mishap in the answer's place.
+    """
 
     shares: dict[str, Share]
     levels: dict[str, Share] = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""A certificate of our own, made anew for every test session, for servers on the loopback; its own issuer."""
+"""A certificate of our own, made anew for every test session, for servers on the loopback; its
+own issuer.
+"""
 
 import datetime
 import ssl

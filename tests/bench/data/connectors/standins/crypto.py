@@ -1,6 +1,7 @@
 """Three exchanges in their wire formats, over candles of our own.
 
-binance gives candles from ``startTime`` on, bitstamp those between ``start`` and ``end``, kraken its newest ones.
+binance gives candles from ``startTime`` on, bitstamp those between ``start`` and ``end``, kraken
+its newest ones.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""A small HTTP(S) server on an ephemeral loopback port. It can also be late, break off, or stand in as a proxy."""
+"""A small HTTP(S) server on an ephemeral loopback port.
+
+It can also be late, break off, or stand in as a proxy.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send. ``cut`` promises the whole body and sends half; ``stall`` sends nothing at all."""
+    """What to send.
+
+    ``cut`` promises the whole body and sends half; ``stall`` sends nothing at all.
+    """
 
     body: bytes = b""
     status: int = 200
@@ -39,7 +45,9 @@ class Reply:
 
 
 class Serving:
-    """A server in a thread of its own on an ephemeral loopback port; ``asked`` holds everything it was asked."""
+    """A server in a thread of its own on an ephemeral loopback port; ``asked`` holds everything
+    it was asked.
+    """
 
     def __init__(
         self, server: type[socketserver.BaseServer], handler: type[socketserver.BaseRequestHandler]
@@ -118,7 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def instead(answer, applies: Callable[..., bool], times: int = 99) -> Callable[..., object]:
-    """Make a ``before`` that gives another answer to the first ``times`` requests that it applies to."""
+    """Make a ``before`` that gives another answer to the first ``times`` requests that it
+    applies to.
+    """
     left = [times]
 
     def before(*asked):

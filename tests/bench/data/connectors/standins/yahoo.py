@@ -1,6 +1,7 @@
 """Yahoo's chart service in its wire format, over prices of our own.
 
-The market below is stated *as traded*; the stand-in adjusts it for splits the way Yahoo does before sending.
+The market below is stated *as traded*; the stand-in adjusts it for splits the way Yahoo does before
+sending.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,10 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 @dataclass
 class Stock:
-    """Daily bars as traded: day -> (open, high, low, close, volume); minutes: UTC start second -> the same."""
+    """Daily bars as traded: day -> (open, high, low, close, volume); minutes:
+
+    UTC start second -> the same.
+    """
 
     days: dict[str, tuple[float, float, float, float, float]]
     splits: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -74,7 +78,10 @@ class Yahoo:
         if ask.path == "/v1/test/getcrumb":
             return Reply(b"a.crumb", headers={"Content-Type": "text/plain"})
         if ask.host.startswith("fc."):
-            cookie = "A3=d=standin; Expires=Tue, 01 Jan 2097 00:00:00 GMT; Domain=.yahoo.com; Path=/; Secure"
+            cookie = (
+                "A3=d=standin; Expires=Tue, 01 Jan 2097 00:00:00 GMT; Domain=.yahoo.com; "
+                "Path=/; Secure"
+            )
             return Reply(b"", 404, {"Set-Cookie": cookie})
         if ask.path.startswith(("/v10/finance/quoteSummary/", "/v7/finance/quote")):
             error = {"code": "Not Found", "description": "Quote not found"}

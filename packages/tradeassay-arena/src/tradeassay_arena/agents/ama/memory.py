@@ -28,14 +28,19 @@ from numpy.typing import NDArray
 SIZE = 2048
 _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+", re.UNICODE)
 _COMMON = frozenset(
-    "a an and are as at be but by for from has have in is it its not of on or said that the to was were will with "
-    "的 了 在 是 和 与 对 将 为 及 也 其 中 上 下 个 这 那 有 于 被 把 从 到 等 并 或 着 都 还 就 不".split()
+    "a an and are as at be but by for from has have in is it its not of on or said that the to was "
+    "were will with "
+    "的 了 在 是 和 与 对 将 为 及 也 其 中 上 下 个 这 那 有 "
+    "于 被 把 从 到 等 并 或 着 都 还 就 不".split()
 )
 
 
 @lru_cache(maxsize=8192)
 def embed(text: str) -> NDArray[np.float64]:
-    """Return the embedding of a text as a read-only unit vector. A text without words gives zeros."""
+    """Return the embedding of a text as a read-only unit vector.
+
+    A text without words gives zeros.
+    """
     counts: dict[str, float] = {}
     for run in _RUN.findall(text.lower()):
         pieces = []

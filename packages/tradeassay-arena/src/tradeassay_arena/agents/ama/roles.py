@@ -685,7 +685,9 @@ class RoleAgent(Generic[C]):
     def assess_risk(
         self, packet: Packet, seen: Json, shown: dict[str, object], transcript: Transcript
     ) -> Consultation[RiskCheck]:
-        """Ask the risk manager, if there is one, and add its answer to ``shown`` for later roles."""
+        """Ask the risk manager, if there is one, and add its answer to ``shown`` for later
+        roles.
+        """
         if "risk" not in self._roles:
             return None
         risk = yield from consult(Role("risk", "risk", "risk"), packet, seen, RiskCheck, transcript)

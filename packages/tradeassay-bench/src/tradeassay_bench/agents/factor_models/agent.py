@@ -73,7 +73,8 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             self._facts = find_trained(config.key)
             if config.model and config.model != self._facts.recipe.model:
                 raise UserError(
-                    f"baseline '{config.key}' is a {self._facts.recipe.model}, not a {config.model}",
+                    f"baseline '{config.key}' is a {self._facts.recipe.model}, not a "
+                    f"{config.model}",
                     hint="see: tradeassay baselines",
                 )
             check_installed(self._facts.model)

@@ -225,7 +225,8 @@ class FittedModel:
         rows, width = features.shape
         if width % self.window or width == 0:
             raise DataError(
-                f"{self.model.title} was trained on windows of {self.window} sessions, got {width} columns"
+                f"{self.model.title} was trained on windows of {self.window} sessions, got {width} "
+                "columns"
             )
         if rows == 0:
             return np.empty(0)

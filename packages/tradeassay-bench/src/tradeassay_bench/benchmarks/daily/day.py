@@ -247,7 +247,8 @@ SPANS = (1, 5, 20, 60)
 """Periods, in sessions, of the returns in a model's tables."""
 DROPPED = "dropped"
 FORM = (
-    '{"orders": [{"symbol": "<symbol>", "unit": "target_weight", "amount": <weight>, "reason": "<why>"}], '
+    '{"orders": [{"symbol": "<symbol>", "unit": "target_weight", "amount": <weight>, "reason": '
+    '"<why>"}], '
     '"reason": "<what you are doing>"}'
 )
 """The form of an answer. It is not valid JSON and has no symbol, so copying it trades nothing."""
@@ -435,7 +436,8 @@ class Daily(ModelProtocol):
             lines.append("What was bought in a session cannot be sold before the next one.")
         if rules.lot != 1.0:
             lines.append(
-                f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left out."
+                f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left "
+                "out."
             )
         else:
             lines.append("Shares are whole; the rest of an order is left out.")
@@ -456,7 +458,10 @@ class Daily(ModelProtocol):
             positions = "You hold:\n" + table(
                 heads, (tuple(row.values()) for row in shown["positions"])
             )
-            only = f"Only what you hold can be sold: {', '.join(row['symbol'] for row in shown['positions'])}."
+            only = (
+                "Only what you hold can be sold: "
+                f"{', '.join(row['symbol'] for row in shown['positions'])}."
+            )
         fates = "".join(f"- {line}\n" for line in _order_outcomes(seen, refusal_in_words))
         columns = (
             "symbol",

@@ -129,7 +129,8 @@ def _side(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]
         side, target = move.order.side, move.order.amount
         if side is not None and side != _side_of(move.order.amount, weight):
             detail = (
-                f"its weight is {day_view.share(weight):.4f}, and {side} with a target_weight of {target:.4f} "
+                f"its weight is {day_view.share(weight):.4f}, and {side} with a target_weight of "
+                f"{target:.4f} "
                 "contradicts itself; a target_weight is the weight after the trade"
             )
             yield ActionViolation(rule="side", detail=detail, stock_id=move.stock)
@@ -209,9 +210,15 @@ def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]
                 detail = f"the purchase is too small: the weight must grow by {LEAST:g} or more"
             elif least > day_view.config.max_weight * (1 + SLACK):
                 most = f"{day_view.config.max_weight:g}"
-                detail = f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
+                detail = (
+                    f"one lot of it is worth more than the largest weight of {most}, so it "
+                    "cannot be bought"
+                )
             else:
-                detail = f"the target is worth less than one lot; the least is a target_weight of {least:.4f}"
+                detail = (
+                    "the target is worth less than one lot; the least is a target_weight of "
+                    f"{least:.4f}"
+                )
             yield ActionViolation(rule="lot", detail=detail, stock_id=move.stock)
 
 
@@ -380,8 +387,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 SUBMIT = ToolSpec(
     name=NAME,
     description=(
-        "Submit today's orders and end the day. Each order has either target_weight (the share of the account's "
-        "value that the stock shall have; 0 sells all of it) or shares (how many to trade, with side). An empty "
+        "Submit today's orders and end the day. Each order has either target_weight (the share of "
+        "the account's "
+        "value that the stock shall have; 0 sells all of it) or shares (how many to trade, with "
+        "side). An empty "
         "list of orders trades nothing."
     ),
     schema=schema_of(Action),

@@ -112,7 +112,8 @@ FORM = (
 def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     """Return the system prompt with the task and the rules, which are the same on every day."""
     at_limit = (
-        " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
+        " A stock that closed at its upper price limit cannot be bought, one that closed at its "
+        "lower limit "
         "cannot be sold."
     )
     kept = " Where one order breaks a rule, it is left out and the others stand."
@@ -143,12 +144,14 @@ def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> s
     """
     account, performance = seen["account"], seen["performance"]
     lines = [
-        f"- {'bought' if fill['side'] == 'BUY' else 'sold'} {cell(fill['shares'])} shares of {fill['stock_id']} "
+        f"- {'bought' if fill['side'] == 'BUY' else 'sold'} {cell(fill['shares'])} shares of "
+        f"{fill['stock_id']} "
         f"at {cell(fill['price'])}, costs {cell(fill['costs'])}"
         for fill in seen["last_fills"]
     ]
     lines += [
-        f"- the order for {refused['stock_id']} was refused or cut: {refusal_in_words(str(refused['reason']))}"
+        f"- the order for {refused['stock_id']} was refused or cut: "
+        f"{refusal_in_words(str(refused['reason']))}"
         for refused in seen["last_rejections"]
     ]
     lines += [f"- not sent: {line}" for line in seen.get("not_sent", ())]

@@ -381,21 +381,26 @@ def risk_check(day_view: DayView, arguments: RiskArguments) -> Shown:
 TOOLS = (
     Tool(
         "get_market_context",
-        "The market at the last close: returns, volatility and drawdown of the benchmark index, where we are in "
-        "the calendar, how many names rose and fell, and the tone of every sector. Takes no arguments.",
+        "The market at the last close: returns, volatility and drawdown of the benchmark index, "
+        "where we are in "
+        "the calendar, how many names rose and fell, and the tone of every sector. Takes no "
+        "arguments.",
         ContextArguments,
         market_context,
     ),
     Tool(
         "screen_candidates",
-        "Rank the names that may be bought by one or more factors (equal say, high values first; write -NAME for "
-        f"low values first) and return the top_k with their factor values. Factors: {', '.join(FACTOR_NAMES)}.",
+        "Rank the names that may be bought by one or more factors (equal say, high values first; "
+        "write -NAME for "
+        "low values first) and return the top_k with their factor values. Factors: "
+        f"{', '.join(FACTOR_NAMES)}.",
         ScreenArguments,
         screen_candidates,
     ),
     Tool(
         "get_stock_snapshot",
-        "One name in detail: its last daily bars (split-adjusted), its nine factors, its previous close and the "
+        "One name in detail: its last daily bars (split-adjusted), its nine factors, its previous "
+        "close and the "
         "price limits of the coming session. lookback counts completed sessions.",
         SnapshotArguments,
         stock_snapshot,
@@ -408,14 +413,17 @@ TOOLS = (
     ),
     Tool(
         "portfolio_state",
-        "The account: cash, value, holdings and what T+1 keeps from being sold. Takes no arguments.",
+        "The account: cash, value, holdings and what T+1 keeps from being sold. Takes no "
+        "arguments.",
         PortfolioArguments,
         portfolio_state,
     ),
     Tool(
         "risk_check",
-        "Try target weights before submitting them: which constraints they would break, what the portfolio would "
-        "look like, and the price limits of the coming session. Weights are shares of the account's value.",
+        "Try target weights before submitting them: which constraints they would break, what the "
+        "portfolio would "
+        "look like, and the price limits of the coming session. Weights are shares of the "
+        "account's value.",
         RiskArguments,
         risk_check,
     ),

@@ -82,12 +82,18 @@ def all_rounded(values: Floats, digits: int = 4) -> list[float | None]:
 T = TypeVar("T")
 
 _FIELD_WORDS = frozenset(
-    "action actions alias aliases amount analysis asset asset_id board comment confidence_level count currency "
-    "date day description details dims explanation factor id kind limit limit_price lookback name names note "
-    "notes number order order_type overall overall_reasons percentage position position_size price priority "
-    "quantity qty rationale reasoning reasons score shares_to_buy shares_to_sell size status stock stock_ids "
-    "stocks stop_loss strategy summary symbol symbols take_profit target target_price target_shares "
-    "target_weights ticker tickers time top_k total type unit units value volume weight weights".split()
+    "action actions alias aliases amount analysis asset asset_id board comment confidence_level "
+    "count currency "
+    "date day description details dims explanation factor id kind limit limit_price lookback name "
+    "names note "
+    "notes number order order_type overall overall_reasons percentage position position_size price "
+    "priority "
+    "quantity qty rationale reasoning reasons score shares_to_buy shares_to_sell size status stock "
+    "stock_ids "
+    "stocks stop_loss strategy summary symbol symbols take_profit target target_price "
+    "target_shares "
+    "target_weights ticker tickers time top_k total type unit units value volume "
+    "weight weights".split()
 )
 """Names that models invent for fields."""
 

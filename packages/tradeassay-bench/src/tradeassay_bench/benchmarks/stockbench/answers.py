@@ -166,7 +166,10 @@ def _validation_problem(error: str, body: object, fields: Sequence[str]) -> str:
     strange = unknown_fields(body, fields) if isinstance(body, dict) else []
     if not strange:
         return words
-    return f"{words}; unknown: {', '.join(name[:40] for name in strange[:5])}; the fields are {', '.join(fields)}"
+    return (
+        f"{words}; unknown: {', '.join(name[:40] for name in strange[:5])}; the fields are "
+        f"{', '.join(fields)}"
+    )
 
 
 def in_words(complaint: AnswerComplaint) -> str:
@@ -302,7 +305,8 @@ def _arithmetic(name: Name, decided: Decided, tolerance: float) -> str | None:
         return "decrease to 0 is close"
     if target <= value + CENT / 2 if action == "increase" else target >= value - CENT / 2:
         return (
-            f"its worth is {value:.2f}, and {action} with a target_cash_amount of {target:.2f} contradicts "
+            f"its worth is {value:.2f}, and {action} with a target_cash_amount of {target:.2f} "
+            "contradicts "
             "itself; target_cash_amount is what the position shall be worth after the trade"
         )
     if shares is not None and name.price is not None:

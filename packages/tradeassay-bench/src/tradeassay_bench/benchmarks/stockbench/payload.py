@@ -32,7 +32,8 @@ from tradeassay_bench.llm.prompting import cell, table
 PICK_FORM = '{"analyse": ["<symbol>", "<symbol>"], "reason": "<why these>"}'
 NOTES_FORM = '{"notes": {"<symbol>": "<what you make of it>"}}'
 DECISION_FORM = (
-    '{"decisions": {"<symbol>": {"action": "<action>", "target_cash_amount": <amount>, "reasons": ["<why>"], '
+    '{"decisions": {"<symbol>": {"action": "<action>", "target_cash_amount": <amount>, "reasons": '
+    '["<why>"], '
     '"confidence": <confidence>}}}'
 )
 Rows = Sequence[Mapping[str, Any]]
@@ -73,10 +74,14 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
     some = f"Only what you hold can be sold: {', '.join(held)}."
     power = f"{seen['buying_power']:.2f}"
     before = (
-        f"Each purchase must fit the cash that you have now, {power} at most; what sales of the same day bring "
+        f"Each purchase must fit the cash that you have now, {power} at most; what sales of the "
+        "same day bring "
         "does not count."
     )
-    together = f"All purchases together must fit your cash, which can buy {power}, plus what your sales bring."
+    together = (
+        f"All purchases together must fit your cash, which can buy {power}, plus what your "
+        "sales bring."
+    )
     kept = " Where a decision breaks one of these rules, it is left out and the others stand."
     return PROMPTS.fill(
         "decision",

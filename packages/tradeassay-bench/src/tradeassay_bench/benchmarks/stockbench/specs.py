@@ -131,7 +131,8 @@ def _extremes(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
 
 PAPER = Venue(
     id="us-stockbench-v1",
-    title="US stocks as StockBench's reference books them: 1 bp commission, no slippage in cash, orders as given",
+    title="US stocks as StockBench's reference books them: 1 bp commission, no slippage in cash, "
+    "orders as given",
     currency="USD",
     fees=Fees(buy_bps=1.0, sell_bps=1.0),
     lots=Lots(lot=0.01, step=0.01, on_odd="trim"),

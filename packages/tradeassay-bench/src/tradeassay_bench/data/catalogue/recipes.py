@@ -210,7 +210,10 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
 
     ``timeout`` is in seconds. Raises :class:`SourceError` if the download fails.
     """
-    options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --retries 2 --timeout 30"
+    options = (
+        "--no-deps --only-binary :all: --no-input --disable-pip-version-check --retries 2 "
+        "--timeout 30"
+    )
     command = [
         sys.executable,
         *f"-m pip download {options} --dest".split(),

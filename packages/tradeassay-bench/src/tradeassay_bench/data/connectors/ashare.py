@@ -146,7 +146,8 @@ def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
     if not strange:
         return []
     return [
-        f"reference prices that the listed dividends do not explain (rights issues?): {shorten(strange)}"
+        "reference prices that the listed dividends do not explain (rights issues?): "
+        f"{shorten(strange)}"
     ]
 
 

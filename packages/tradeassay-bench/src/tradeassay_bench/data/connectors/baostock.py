@@ -244,7 +244,8 @@ BAOSTOCK = common.Vendor(
     source="baostock",
     calendar="XSHG",
     currency="CNY",
-    licence="baostock.com through baostock (BSD): free for study and research; the numbers are the exchanges' "
+    licence="baostock.com through baostock (BSD): free for study and research; the numbers are the "
+    "exchanges' "
     "and their suppliers', do not redistribute them.",
 )
 
@@ -300,7 +301,10 @@ class BaostockSource(common.ConnectorSource):
             ]
             indices = {config.index: _levels(wire, config.index, sessions)} if config.index else {}
         special = [stock.symbol for stock in stocks if stock.special_treatment]
-        treated = f"days under special treatment (ST), whose 5 % limit is not stored: {common.shorten(special)}"
+        treated = (
+            "days under special treatment (ST), whose 5 % limit is not stored: "
+            f"{common.shorten(special)}"
+        )
         panel = self.panel(
             BAOSTOCK,
             [stock.column for stock in stocks],

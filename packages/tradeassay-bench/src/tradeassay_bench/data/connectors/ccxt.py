@@ -142,7 +142,8 @@ class CryptoWire:
             full = len(page) >= limit and oldest > since
             if not rows and full and newest >= self._runtime.clock.now() - 2 * step:
                 raise SourceError(
-                    f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from "
+                    f"{self.name} keeps only its newest {len(page)} {timeframe} candles of "
+                    f"{symbol}, from "
                     f"{iso(oldest)} on",
                     hint="request later days, or choose another exchange",
                 )
@@ -255,7 +256,8 @@ class CcxtSource(common.ConnectorSource):
                     else:
                         minutes.append(common.MinuteColumn(one.symbol, start + MINUTE, fields))
         licence = (
-            f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
+            f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the "
+            "exchange's, "
             "under the terms of its API; do not redistribute them."
         )
         vendor = common.Vendor(

@@ -166,7 +166,10 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
                 if isinstance(error, Throttled):
                     problem = "refused"
                     hint = "wait some minutes and fetch again, or request fewer symbols at once"
-                effort = f"{attempts} attempt{'s' if attempts > 1 else ''}, {waited:.0f} s of waiting between them"
+                effort = (
+                    f"{attempts} attempt{'s' if attempts > 1 else ''}, {waited:.0f} s of "
+                    "waiting between them"
+                )
                 raise SourceError(
                     f"{vendor} {problem} {what}: {error.reason} ({effort})", hint=hint
                 ) from error
@@ -343,7 +346,8 @@ def lay_out(
         reported = np.union1d(rows, halted)
         if reported.size == 0:
             raise SourceError(
-                f"{vendor} sent no bar of {column.instrument.symbol} on a session from {sessions.first} to "
+                f"{vendor} sent no bar of {column.instrument.symbol} on a session from "
+                f"{sessions.first} to "
                 f"{sessions.last}",
                 hint="check the symbol and the days, or drop the symbol",
             )
@@ -415,7 +419,11 @@ def _rows(column: Column, days: Days, sessions: Sessions, vendor: str) -> Ints:
         raise SourceError(problem, hint="fetch again; if the error remains, drop the symbol")
     strange = days[~np.isin(days, sessions.days)]
     if strange.size:
-        problem = f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} has no session"
+        problem = (
+            f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} "
+            "has "
+            "no session"
+        )
         raise SourceError(problem, hint="drop the symbol, or fetch it from another source")
     return np.searchsorted(sessions.days, days).astype(np.int64)
 

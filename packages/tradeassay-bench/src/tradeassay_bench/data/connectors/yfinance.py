@@ -263,7 +263,8 @@ every price of a US exchange.
 MINUTE_HISTORY_DAYS = 29
 MINUTE_REQUEST_DAYS = 7
 LICENCE = (
-    "Yahoo Finance through yfinance (Apache-2.0): the data is Yahoo's and its suppliers', for personal use under "
+    "Yahoo Finance through yfinance (Apache-2.0): the data is Yahoo's and its suppliers', for "
+    "personal use under "
     "Yahoo's terms of service; do not redistribute the numbers."
 )
 
@@ -307,7 +308,8 @@ class YFinanceSource(common.ConnectorSource):
                 opens, closes = stock.fields["open"], stock.fields["close"]
                 for split in not_applied(stock.days, opens, closes, stock.splits):
                     raise SourceError(
-                        f"Yahoo lists a split {split.ratio:g}:1 of {stock.instrument.symbol} on {split.day}, "
+                        f"Yahoo lists a split {split.ratio:g}:1 of {stock.instrument.symbol} on "
+                        f"{split.day}, "
                         "but its prices before that day are not adjusted for it",
                         hint="drop the symbol, or fetch it again in a few days",
                     )

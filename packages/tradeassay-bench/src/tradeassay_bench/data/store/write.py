@@ -231,7 +231,10 @@ def _move_into_place(
         stored = read_manifest(folder)
         if stored.sha256 == manifest.sha256 and stored.name == manifest.name:
             return stored
-        problem = f"{folder} already contains a different snapshot ('{stored.name}', {stored.sha256[:12]})"
+        problem = (
+            f"{folder} already contains a different snapshot ('{stored.name}', "
+            f"{stored.sha256[:12]})"
+        )
         raise UserError(problem, hint="choose another name, or allow the replacement")
     old = folder.parent / f".replaced-{folder.name}-{uuid.uuid4().hex[:12]}"
     os.rename(folder, old)

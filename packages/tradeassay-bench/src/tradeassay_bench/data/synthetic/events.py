@@ -341,7 +341,8 @@ def write_news(
 
 
 FIELDS = tuple(
-    "shares_outstanding revenue net_income eps eps_ttm book_value_per_share dividend_per_share_ttm market_cap "
+    "shares_outstanding revenue net_income eps eps_ttm book_value_per_share dividend_per_share_ttm "
+    "market_cap "
     "pe pb dividend_yield".split()
 )
 SURPRISE = 0.08

@@ -252,7 +252,8 @@ def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:
 
 
 _FIRST = tuple(
-    "Ab Bel Cor Dun El Far Gal Hol Ir Jun Kel Lom Mor Nel Or Pel Quil Ros Sel Tor Ul Ver Wen Xan Yor Zel".split()
+    "Ab Bel Cor Dun El Far Gal Hol Ir Jun Kel Lom Mor Nel Or Pel Quil Ros Sel Tor Ul Ver Wen Xan "
+    "Yor Zel".split()
 )
 _MIDDLE = (
     "va",
@@ -272,11 +273,13 @@ _MIDDLE = (
     "quo",
 )
 _LAST = tuple("dyne rix vund moth quist zell bask torn phel wick lume grove zar nox".split())
-_BRANCHES = "Technology Health Financials Industry Consumer Staples Energy Utilities Materials Property".split()
+_BRANCHES = (
+    "Technology Health Financials Industry Consumer Staples Energy Utilities Materials Property"
+).split()
 _US = "Systems Therapeutics Bancorp Machines Brands Foods Petroleum Power Chemicals Estates".split()
-_ASHARE = "Electronics|Pharma|Securities|Equipment|Appliances|Liquor|Coal|Hydropower|New Materials|Land".split(
-    "|"
-)
+_ASHARE = (
+    "Electronics|Pharma|Securities|Equipment|Appliances|Liquor|Coal|Hydropower|New Materials|Land"
+).split("|")
 _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
     "us": tuple(zip(_BRANCHES, _US, strict=True)),
     "ashare": tuple(zip(_BRANCHES, _ASHARE, strict=True)),
@@ -506,15 +509,21 @@ def normal_table() -> Floats:
 
 
 _CENTRE = (
-    "2.5090809287301226727e3 3.3430575583588128105e4 6.7265770927008700853e4 4.5921953931549871457e4 "
-    "1.3731693765509461125e4 1.9715909503065514427e3 1.3314166789178437745e2 3.3871328727963666080e0",
-    "5.2264952788528545610e3 2.8729085735721942674e4 3.9307895800092710610e4 2.1213794301586595867e4 "
+    "2.5090809287301226727e3 3.3430575583588128105e4 6.7265770927008700853e4 "
+    "4.5921953931549871457e4 "
+    "1.3731693765509461125e4 1.9715909503065514427e3 1.3314166789178437745e2 "
+    "3.3871328727963666080e0",
+    "5.2264952788528545610e3 2.8729085735721942674e4 3.9307895800092710610e4 "
+    "2.1213794301586595867e4 "
     "5.3941960214247511077e3 6.8718700749205790830e2 4.2313330701600911252e1 1.0",
 )
 _TAIL = (
-    "7.74545014278341407640e-4 2.27238449892691845833e-2 2.41780725177450611770e-1 1.27045825245236838258e0 "
-    "3.64784832476320460504e0 5.76949722146069140550e0 4.63033784615654529590e0 1.42343711074968357734e0",
-    "1.05075007164441684324e-9 5.47593808499534494600e-4 1.51986665636164571966e-2 1.48103976427480074590e-1 "
+    "7.74545014278341407640e-4 2.27238449892691845833e-2 2.41780725177450611770e-1 "
+    "1.27045825245236838258e0 "
+    "3.64784832476320460504e0 5.76949722146069140550e0 4.63033784615654529590e0 "
+    "1.42343711074968357734e0",
+    "1.05075007164441684324e-9 5.47593808499534494600e-4 1.51986665636164571966e-2 "
+    "1.48103976427480074590e-1 "
     "6.89767334985100004550e-1 1.67638483018380384940e0 2.05319162663775882187e0 1.0",
 )
 

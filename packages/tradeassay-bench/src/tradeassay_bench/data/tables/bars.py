@@ -158,7 +158,8 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         if is_day(stem):
             raise UserError(
                 f"{table.file} has no column of symbols, and its name is a date",
-                hint="name the column, e.g. columns={'symbol': 'NAME'}, or name the file after its symbol",
+                hint="name the column, e.g. columns={'symbol': 'NAME'}, or name the file after its "
+                "symbol",
             )
         return [stem], np.zeros(len(table.rows), dtype=np.int32)
     raw = table.columns[column]
@@ -560,7 +561,8 @@ def complete(
         suspended = suspended | (present & (values["volume"] == 0)) | hole
         if suspended.any():
             notes.append(
-                f"{int(suspended.sum())} suspensions: {int(hole.sum())} sessions without a row between a name's "
+                f"{int(suspended.sum())} suspensions: {int(hole.sum())} sessions without a row "
+                "between a name's "
                 f"first and last bar, {int((suspended & ~hole).sum())} rows without trade"
             )
     if suspended.any():

@@ -63,7 +63,8 @@ def guess_columns(
     if missing:
         raise UserError(
             f"{file}: no column for {' and '.join(missing)} among {_listed(names)}",
-            hint=f"name it, e.g. columns={{'{missing[0]}': 'NAME'}}; for a file without header list all columns, "
+            hint=f"name it, e.g. columns={{'{missing[0]}': 'NAME'}}; for a file without header "
+            "list all columns, "
             "e.g. header=('date', 'open', 'high', 'low', 'close', 'volume')",
         )
     ordered = {role: roles[role] for role in _ROLES if role in roles}

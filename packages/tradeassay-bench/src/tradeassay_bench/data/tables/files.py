@@ -84,7 +84,8 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         lines = [
-            f"files      {self.files}, {self.rows} rows, {self.symbols} symbols, {self.first} to {self.last}",
+            f"files      {self.files}, {self.rows} rows, {self.symbols} symbols, {self.first} to "
+            f"{self.last}",
             *(f"columns    {files}: {columns}" for files, columns in self.columns.items()),
             f"dates      {self.dates}",
             f"frequency  {self.frequency}",

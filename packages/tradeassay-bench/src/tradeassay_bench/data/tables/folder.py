@@ -148,7 +148,10 @@ class _Reader:
                     break
         missing = [role for role in needed.split() if role not in self.columns]
         if missing:
-            problem = f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}"
+            problem = (
+                f"{path.name}: no column {' and '.join(missing)} among "
+                f"{', '.join(self.table.columns)}"
+            )
             raise UserError(problem, hint=f"it needs {', '.join(needed.split())}")
         self.cells: dict[str, list[str]] = {}
         for role, name in self.columns.items():
@@ -278,7 +281,10 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
             if value == (0.0 if kind == "dividend" else 1.0):
                 without_effect += 1
             elif value is None or not LEAST_PRICE <= value <= LARGEST_PRICE:
-                reason = f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; it is left out"
+                reason = (
+                    f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; "
+                    "it is left out"
+                )
                 reader.fault(line, "bad action", reason)
             else:
                 action = CorporateAction(

@@ -201,7 +201,10 @@ class _Trial:
         for day in days:
             for stamp in day.late:
                 handling = "shown" if stamp.through == "prompt" else "withheld"
-                detail = f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was {handling}"
+                detail = (
+                    f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was "
+                    f"{handling}"
+                )
                 self._add("time stamp", None, stamp.through, day, detail)
         cut = Cut(self.rows[0], MOMENTS[self.benchmark.market.decide])
         channels = present_channels(self.futures.panel(self.snapshot), cut)
@@ -339,7 +342,9 @@ def _subject(
     benchmark: Benchmark,
     episode: EpisodeSpec,
 ) -> Subject:
-    """Return the agent under test: a rule that answers directly, or an agent that queries a model."""
+    """Return the agent under test: a rule that answers directly, or an agent that queries a
+    model.
+    """
     if isinstance(agent, str) and "/" not in agent:
         if agent == "model":
             raise UserError(
@@ -473,7 +478,9 @@ def _test_of_episode(
 
 
 def _testable(run: Run, label: str) -> Iterator[str]:
-    """Yield an agent's episodes that can run again free of charge and without an external service."""
+    """Yield an agent's episodes that can run again free of charge and without an external
+    service.
+    """
     for episode in run.episodes:
         if episode.label != label or run.series(episode.key).failure is not None:
             continue

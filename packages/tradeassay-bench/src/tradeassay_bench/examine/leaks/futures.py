@@ -245,7 +245,8 @@ def _news(work: _Work) -> dict[str, Any]:
                     id=f"{work.token}-{number}-{place}",
                     published_at=at + 1 + place * HOUR,
                     symbols=(symbol,),
-                    title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its price",
+                    title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its "
+                    "price",
                     body=f"{work.token} {symbol}",
                     source=work.token,
                 )

@@ -285,7 +285,8 @@ class ModelSubject:
             reply = answers.get((asked.place.step, asked.place.index))
             if reply is None:
                 raise RunError(
-                    f"the recorded conversation of {self._episode.key} has no answer to a question of step "
+                    f"the recorded conversation of {self._episode.key} has no answer to a question "
+                    "of step "
                     f"{asked.place.step}",
                     hint="verify the run: tradeassay verify <folder>",
                 )

@@ -111,7 +111,8 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
             else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
         )
         return (
-            f"did better than {share.value:.1%} of {place.portfolios:,} random portfolios that held as many "
+            f"did better than {share.value:.1%} of {place.portfolios:,} random portfolios that "
+            "held as many "
             f"names, traded as much and paid the same costs{span}"
         )
 
@@ -205,7 +206,8 @@ def luck_of_returns(
     held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
     if held < 0.8 * stated.names:  # portfolios with fewer names are no valid comparison
         raise UserError(
-            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios hold "
+            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random "
+            "portfolios hold "
             f"{held:.0f}",
             hint="give fewer names, or a benchmark with a larger universe",
         )
@@ -250,6 +252,7 @@ def _all_alike(paths: Floats, year: int) -> str | None:
         return None
     apart = horizon.grown(Measure(value=float(high - low))).value or 0.0
     return (
-        f"random portfolios with the same trades hardly differ ({apart:.1%} {horizon.words} between "
+        f"random portfolios with the same trades hardly differ ({apart:.1%} {horizon.words} "
+        "between "
         "the worst and the best twentieth): nearly all available names are held"
     )

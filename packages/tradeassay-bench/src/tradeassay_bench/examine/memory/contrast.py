@@ -284,7 +284,9 @@ def take(
 
 
 def settings_of(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
-    """Return all options of a conversation, or the options of the spec if no model ran the setting."""
+    """Return all options of a conversation, or the options of the spec if no model ran the
+    setting.
+    """
     record = run.manifest.protocols.get(episode.setting)
     if record is not None:
         return record.config
@@ -372,7 +374,10 @@ def infer(sample: Sample, config: MemoryConfig) -> Inferred:
     tail = (1.0 - config.level) / 2.0
     low, high = np.quantile(apart, [tail, 1.0 - tail])
     # The basic interval is reflected, so that it agrees with the p-value.
-    note = f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only"
+    note = (
+        f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of "
+        "these only"
+    )
     measure = between(value, (value - high, value - low), config.level, joined.size, note)
     beyond = int((np.abs(apart) >= abs(value)).sum())
     return Inferred(measure, significant((beyond + 1) / (config.draws + 1)), "sessions")
@@ -484,7 +489,7 @@ def _arms(
             )
 
 
-# -- gaps --------------------------------------------------------------------------------------------------------
+# -- gaps ------------------------------------------------------------------------------------------
 
 
 def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap], bool | None]:
@@ -511,7 +516,10 @@ def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap]
     holds = all(controls) if controls else None
     for k, gap in enumerate(gaps):
         if holds is False and gap.by_model and gap.told in shown:
-            unsure = f"Whether {gap.agent} uses memory cannot be told: an agent without memory shows a gap as well."
+            unsure = (
+                f"Whether {gap.agent} uses memory cannot be told: an agent without memory "
+                "shows a gap as well."
+            )
             gaps[k] = msgspec.structs.replace(gap, told="cannot be told", sentence=unsure)
     return gaps, holds
 
@@ -582,15 +590,21 @@ def _sentence(gap: MemoryGap, told: GapFinding, config: MemoryConfig) -> str:
     if told == "memory":
         size = size.replace("+", "")
         late = " although the windows lie after its cutoff" if gap.period == "after" else ""
-        return f"{gap.agent} loses {size} of selection per window under {against}: it recognises the market{late}."
+        return (
+            f"{gap.agent} loses {size} of selection per window under {against}: it recognises "
+            f"the market{late}."
+        )
     if told == "worse unmasked":
         return f"{gap.agent} selects worse without {against}: {size} per window."
     if told == "no gap":
-        return f"{gap.agent} selects the same under {against}, within {config.negligible:.1%} per window."
+        return (
+            f"{gap.agent} selects the same under {against}, within {config.negligible:.1%} per "
+            "window."
+        )
     return f"Whether {gap.agent} uses memory cannot be told: {size} of selection under {against}."
 
 
-# -- time and memory alone ---------------------------------------------------------------------------------------
+# -- time and memory alone -------------------------------------------------------------------------
 
 
 def _fades(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[Fade]:
@@ -624,7 +638,10 @@ def _direct(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[DirectProb
             told, value = _tell(found.measure, found.p_value, config), found.measure.value
             sentence = f"{agent} did not trade from memory alone: {found.measure.reason}."
             if value is not None:
-                sentence = f"With ids and its account alone ({arm}) {agent} earns {value:+.2%} of selection per window"
+                sentence = (
+                    f"With ids and its account alone ({arm}) {agent} earns {value:+.2%} of "
+                    "selection per window"
+                )
                 sentence += _ALONE.get(told, ", which cannot be told from zero.")
             yield DirectProbe(
                 agent=agent,
@@ -662,6 +679,7 @@ def _notes(
             kinds.add(record.facts.kind)
     if "synthetic" in kinds:
         notes.append(
-            "on synthetic data no model can have seen anything: a gap there is not memory of markets"
+            "on synthetic data no model can have seen anything: a gap there is not memory of "
+            "markets"
         )
     return tuple(notes)

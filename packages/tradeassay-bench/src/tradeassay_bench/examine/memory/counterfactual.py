@@ -338,10 +338,14 @@ def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str,
 
 
 _OPPOSITES = (
-    "beats/misses raises/cuts rises/falls rose/fell up/down gains/losses gain/loss profit/loss strong/weak "
-    "growth/decline record/poor upgrade/downgrade upgraded/downgraded upgrades/downgrades higher/lower "
-    "above/below positive/negative increase/decrease increases/decreases increased/decreased wins/loses "
-    "surges/plunges jumps/drops rally/slump better/worse best/worst good/bad bullish/bearish approves/rejects"
+    "beats/misses raises/cuts rises/falls rose/fell up/down gains/losses gain/loss profit/loss "
+    "strong/weak "
+    "growth/decline record/poor upgrade/downgrade upgraded/downgraded upgrades/downgrades "
+    "higher/lower "
+    "above/below positive/negative increase/decrease increases/decreases increased/decreased "
+    "wins/loses "
+    "surges/plunges jumps/drops rally/slump better/worse best/worst good/bad bullish/bearish "
+    "approves/rejects"
 )
 _TURNED: dict[str, str] = {}
 for _pair in reversed(_OPPOSITES.split()):
@@ -534,7 +538,7 @@ def _confidence(decision: Decision) -> float | None:
     return None if not given else float(np.mean(given))
 
 
-# Scoring ----------------------------------------------------------------------------------------------------
+# Scoring ------------------------------------------------------------------------------------------
 
 
 def alike(one: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -660,6 +664,7 @@ def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> 
     if above(dated) and (dated.value or 0.0) >= _MATTERS:
         return (
             True,
-            f"{model} answers by date and not by series: {size}; under a false date at {agree['date']}.",
+            f"{model} answers by date and not by series: {size}; under a false date at "
+            f"{agree['date']}.",
         )
     return False, f"{unsure}: {size}."

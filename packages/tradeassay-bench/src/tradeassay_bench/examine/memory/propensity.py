@@ -305,7 +305,8 @@ def score_propensity(
     if whole.value is not None and whole.low is not None:
         told = "above" if above(whole, 1.0 / (DECOYS + 1)) else "not certainly above"
         words.append(
-            f"the truth is the likeliest of five in {whole.value:.0%} of {whole.n} facts, {told} chance (20%)"
+            f"the truth is the likeliest of five in {whole.value:.0%} of {whole.n} facts, {told} "
+            "chance (20%)"
         )
     if read.value is not None and read.low is not None:
         words.append(f"the true headline of a day in {read.value:.0%} of {read.n}")

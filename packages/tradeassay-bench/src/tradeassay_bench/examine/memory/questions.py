@@ -366,30 +366,39 @@ def _invent(rng: np.random.Generator, taken: set[str]) -> tuple[str, str]:
             return symbol, f"{name} {form}"
 
 
-# Words ------------------------------------------------------------------------------------------------------
+# Words --------------------------------------------------------------------------------------------
 
-_SYSTEM = "You are asked about past prices. Answer from memory, in the form that is asked for, without any explanation."
+_SYSTEM = (
+    "You are asked about past prices. Answer from memory, in the form that is asked for, "
+    "without any explanation."
+)
 _MAY = ' If you do not know, answer "unknown".'
 _MUST = " Give your best estimate even if you are not sure."
 _WORDS: dict[str, tuple[str, str]] = {
     "close": (
         "What was the closing price of {title} on {day}? Answer with one number only.",
-        "On {day} the shares of {title} closed at which price? Reply with the number and nothing else.",
+        "On {day} the shares of {title} closed at which price? Reply with the number and nothing "
+        "else.",
     ),
     "move": (
-        "Did the closing price of {title} rise or fall from {day} to {until}, and by how many percent? "
+        "Did the closing price of {title} rise or fall from {day} to {until}, and by how many "
+        "percent? "
         "Answer in the form: up 1.2% or down 1.2%.",
-        "From the close on {day} to the close on {until}, {title} went up or down by what percentage? "
+        "From the close on {day} to the close on {until}, {title} went up or down by what "
+        "percentage? "
         "Reply like this: up 1.2% or down 1.2%.",
     ),
     "choice": (
-        "Which of these had the {kind} return from {day} to {until}: {choices}? Answer with its name only.",
-        "Of {choices}, name the one that did {kind} between the close on {day} and the close on {until}. "
+        "Which of these had the {kind} return from {day} to {until}: {choices}? Answer with its "
+        "name only.",
+        "Of {choices}, name the one that did {kind} between the close on {day} and the close on "
+        "{until}. "
         "Reply with the name and nothing else.",
     ),
     "index": (
         "At what level did the index {title} close on {day}? Answer with one number only.",
-        "What was the closing level of the index {title} on {day}? Reply with the number and nothing else.",
+        "What was the closing level of the index {title} on {day}? Reply with the number and "
+        "nothing else.",
     ),
     "year": (
         "These are the twelve month-end closing prices of {title} in one calendar year: {shown}. "
@@ -422,11 +431,13 @@ def request_of(question: RecallQuestion) -> AskModel:
     return AskModel(purpose="recall", messages=messages)
 
 
-# Answers ----------------------------------------------------------------------------------------------------
+# Answers ------------------------------------------------------------------------------------------
 
 _NOT_KNOWN = re.compile(
-    r"\bunknown\b|do(?:es)? not (?:know|have)|don'?t (?:know|have)|\bcannot\b|\bcan'?t\b|\bunable\b|"
-    r"not (?:sure|able|aware|available|possible)|no (?:information|data|access|record|knowledge)|as an ai|"
+    r"\bunknown\b|do(?:es)? not (?:know|have)|don'?t "
+    r"(?:know|have)|\bcannot\b|\bcan'?t\b|\bunable\b|"
+    r"not (?:sure|able|aware|available|possible)|no "
+    r"(?:information|data|access|record|knowledge)|as an ai|"
     r"\bsorry\b|\bn/?a\b",
     re.IGNORECASE,
 )

@@ -379,8 +379,10 @@ def _pairs_of_run(
     if len(asked) < len(ranked):
         made, of = len(asked) * len(spans), len(ranked) * len(spans)
         left_out = (
-            f"asked about {made:,} of {of:,} moves of names that were held: {len(asked)} of {len(ranked)} names, "
-            f"{held[asked].sum() / held.sum():.0%} of what was held; --questions {each * math.ceil(of * 5 / 4)} "
+            f"asked about {made:,} of {of:,} moves of names that were held: {len(asked)} of "
+            f"{len(ranked)} names, "
+            f"{held[asked].sum() / held.sum():.0%} of what was held; --questions "
+            f"{each * math.ceil(of * 5 / 4)} "
             "asks about all"
         )
     return [(truth.symbols[k], *span) for k, span in product(asked, spans)], left_out
@@ -412,7 +414,7 @@ async def _ask_all(
         return list(await asyncio.gather(*map(answer, questions)))
 
 
-# Scoring ----------------------------------------------------------------------------------------------------
+# Scoring ------------------------------------------------------------------------------------------
 
 
 def score_recall(
@@ -587,7 +589,10 @@ def _tell(
             about = ", by name" if above(beyond) else ", perhaps by the date alone"
         late = ""
         if above(after):
-            late = " It does so after its cutoff too: the cutoff is later than stated, or it guesses well."
+            late = (
+                " It does so after its cutoff too: the cutoff is later than stated, or it "
+                "guesses well."
+            )
         return (
             "recalls",
             f"{model} recalls {size} of what can be known beyond chance{about}{says}.{late}",
@@ -637,7 +642,8 @@ def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None
         )
     if above(closes):
         found.append(
-            f"{closes.value:.0%} ({closes.low:.0%} to {closes.high:.0%}) more closes right than by dealing"
+            f"{closes.value:.0%} ({closes.low:.0%} to {closes.high:.0%}) more closes right than by "
+            "dealing"
         )
     first = None if weighed is None else weighed.first
     if first is not None and above(first, 1.0 / (DECOYS + 1)):

@@ -45,13 +45,18 @@ HARDENINGS: dict[str, dict[str, bool]] = {
 PROGRAMS = {
     "match": "matches the shown returns against the price archive",
     "levels": "matches the shown price and turnover against the archive",
-    "grid": "searches for the scale under which shown prices are whole cents, then matches price and turnover",
-    "reader": "repeats names and dates that are plainly shown, and looks for companies it knows in headlines",
+    "grid": "searches for the scale under which shown prices are whole cents, then matches price "
+    "and turnover",
+    "reader": "repeats names and dates that are plainly shown, and looks for companies it knows in "
+    "headlines",
     "hash": "tries every window against the id of the episode in the request",
     "factors": "turns ILLIQ back into turnover and names who usually trades that much",
-    "oracle": "searches with risk_check for the price of a lot, and matches it against known prices",
-    "calendar": "fits volumes, swings and quarters of headlines to half days, expiries, seasons and busy times",
-    "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: TICKER))",
+    "oracle": "searches with risk_check for the price of a lot, and matches it against known "
+    "prices",
+    "calendar": "fits volumes, swings and quarters of headlines to half days, expiries, seasons "
+    "and busy times",
+    "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: "
+    "TICKER))",
     "order": "takes the order of equal scores in a screen for the alphabet's",
 }
 """Attackers that are programs and not language models. All of them always run."""

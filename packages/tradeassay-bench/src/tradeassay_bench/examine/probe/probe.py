@@ -325,7 +325,9 @@ def random_baseline(
 
 
 def _plain(ticker: str) -> str:
-    """Return a ticker in one case, without the exchange after six digits: 600519.SH becomes 600519."""
+    """Return a ticker in one case, without the exchange after six digits: 600519.SH becomes
+    600519.
+    """
     plain = ticker.strip().upper().lstrip("$")
     digits = "".join(char for char in plain if char.isdigit())
     return digits if len(digits) == 6 and len(plain) in (8, 9) else plain

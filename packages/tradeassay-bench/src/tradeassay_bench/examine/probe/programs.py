@@ -287,7 +287,9 @@ def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def true_price(shown: Floats, close: float) -> float | None:
-    """Return the smallest true last close, up to 600, for which all prices shown are whole cents."""
+    """Return the smallest true last close, up to 600, for which all prices shown are whole
+    cents.
+    """
     cents = np.arange(20, 60_000, dtype=np.float64)
     off = np.zeros(cents.size)
     # A sample of the prices is enough to recognise a grid, and shortens the search.

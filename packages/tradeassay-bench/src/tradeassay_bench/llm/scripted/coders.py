@@ -54,7 +54,8 @@ def program(source: str) -> ModelReply:
 
 def hand_in(card: str, source: str) -> ModelReply:
     return say(
-        f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n"
+        f"The card:\n\n```json\n{card.strip()}\n```\n\nThe "
+        f"program:\n\n```python\n{source.strip()}\n```\n"
     )
 
 

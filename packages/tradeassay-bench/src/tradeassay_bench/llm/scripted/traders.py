@@ -512,7 +512,8 @@ def add_models(models: Mapping[str, tuple[str, Mapping[str, Way]]]) -> None:
 
 MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
     "news-reader": (
-        "trades in StockBench on news and fundamentals alone: its profit goes away with them; sensible elsewhere",
+        "trades in StockBench on news and fundamentals alone: its profit goes away with them; "
+        "sensible elsewhere",
         dict.fromkeys(
             ("stockbench.overview", "stockbench.analysis", "stockbench.decision"), read_news
         ),

@@ -88,7 +88,8 @@ def price_line(name: str) -> str:
     """Return a line for :func:`own_file` that states a model's price."""
     today = date.today().isoformat()  # noqa: DTZ011 (the user's own day)
     return (
-        f'prices."{name}" = {{input = DOLLARS_PER_MILLION, output = DOLLARS_PER_MILLION, source = "WHERE", '
+        f'prices."{name}" = {{input = DOLLARS_PER_MILLION, output = DOLLARS_PER_MILLION, source = '
+        '"WHERE", '
         f"as_of = {today}}}"
     )
 

@@ -35,14 +35,15 @@ from tradeassay_bench.core.time import Clock, retry_after_seconds
 from tradeassay_bench.llm.prompting import parse_object
 
 _CONTEXT = re.compile(
-    r"context.{0,20}(length|window|size)|maximum context|too many tokens|(prompt|input) is too long",
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|(prompt|input) is too "
+    r"long",
     re.I,
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
 _CONNECTION = frozenset(
-    """APIConnectionError ConnectError ConnectionError RemoteProtocolError ReadError WriteError IncompleteRead
-    ProtocolError NetworkError ClientConnectionError NoStreamDataError CloseError EndpointConnectionError
-    ClientPayloadError ServerDisconnectedError StreamClosed""".split()
+    """APIConnectionError ConnectError ConnectionError RemoteProtocolError ReadError WriteError
+    IncompleteRead ProtocolError NetworkError ClientConnectionError NoStreamDataError CloseError
+    EndpointConnectionError ClientPayloadError ServerDisconnectedError StreamClosed""".split()
 )
 _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
 _TOKENIZERS = ("tiktoken", "tokenizers", "transformers", "huggingface_hub")
@@ -85,7 +86,10 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     libraries = [str(frame.f_globals.get("__name__", "")).split(".")[0] for frame in frames]
     if tokenizer := next((library for library in libraries if library in _TOKENIZERS), None):
         # The answer may have arrived already. Only counting its tokens on this machine failed.
-        message = f"the tokenizer of {tokenizer} cannot be fetched, and the provider reported no tokens: {text}"
+        message = (
+            f"the tokenizer of {tokenizer} cannot be fetched, and the provider reported no "
+            f"tokens: {text}"
+        )
         return ProviderFault(kind="unreachable", message=message, billed=True)
     if status is not None:
         return _by_status(status, text, chain, clock)
@@ -369,7 +373,8 @@ async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 _PAUSED, _ENDED = re.compile(rb'"stop_reason"\s*:\s*"pause_turn"'), b'"stop_reason":"end_turn"'
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
 _ENDS = tuple(
-    b'"message_stop" "response.completed" "response.incomplete" "response.failed" [DONE] "error"'.split()
+    b'"message_stop" "response.completed" "response.incomplete" '
+    b'"response.failed" [DONE] "error"'.split()
 )
 
 

@@ -189,7 +189,9 @@ class Tally:
         self._digest.update(raw + b"\n")
 
     def outcome(self, broke: Exception | None = None) -> Outcome:
-        """Return the outcome of an episode that reached its end, or that ``broke`` with an error."""
+        """Return the outcome of an episode that reached its end, or that ``broke`` with an
+        error.
+        """
         error, trace = None, None
         if isinstance(broke, NoAnswer):
             error = broke.message
@@ -244,7 +246,8 @@ def answer_at_once(
         elif journal_lines[tally.steps].raw != raw:
             raise RunError(
                 f"step {record.step} of {key} ({record.session}) differs from the journal",
-                hint="the agent is not deterministic or the journal was edited: delete its folder, resume",
+                hint="the agent is not deterministic or the journal was edited: delete its folder, "
+                "resume",
             )
         tally.add(record, raw)
         tick(1)

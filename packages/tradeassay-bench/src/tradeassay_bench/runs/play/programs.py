@@ -347,7 +347,8 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
     if file is not None:
         if task_file is None:
             raise UserError(
-                f"its tasks are from a file of the runner ({Path(file).name[:40]!a}), which is not opened",
+                f"its tasks are from a file of the runner ({Path(file).name[:40]!a}), which is not "
+                "opened",
                 hint="give your own copy: tradeassay verify RUN --task-file FILE",
             )
         spec = msgspec.structs.replace(spec, task_file=str(task_file))
@@ -517,7 +518,8 @@ class _Player:
             if line.record.request != asked:
                 raise RunError(
                     f"step {self._step} of {self.episode.key} differs from the journal",
-                    hint="the answers or the journal were edited: delete the episode's folder, resume",
+                    hint="the answers or the journal were edited: delete the episode's folder, "
+                    "resume",
                 )
             raw, result = line.raw, line.record.result
             if self._scribe.lines:

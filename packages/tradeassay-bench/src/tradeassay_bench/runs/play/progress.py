@@ -65,7 +65,10 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """One item of the present phase is done, or an episode failed. ``words`` is a program's result."""
+    """One item of the present phase is done, or an episode failed.
+
+    ``words`` is a program's result.
+    """
 
     key: str
     status: Status = "done"
@@ -152,7 +155,10 @@ class PacedCount:
 
 
 def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
-    """Return a listener. ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
+    """Return a listener.
+
+    ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr.
+    """
     if callable(choice):
         return choice
     stream = stream or sys.stderr

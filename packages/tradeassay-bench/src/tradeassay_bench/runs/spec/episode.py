@@ -89,7 +89,9 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_model(self) -> bool:
-        """Return whether the agent is a language model or an external agent, with a conversation."""
+        """Return whether the agent is a language model or an external agent, with a
+        conversation.
+        """
         return converses(self.agent.name)
 
     @property
@@ -109,7 +111,8 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
         benchmark = benchmarks.get(name)
         if benchmark.convention != spec.convention:
             raise UserError(
-                f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
+                f"benchmark '{name}' follows the convention '{benchmark.convention}', not "
+                f"'{spec.convention}'",
                 hint="run it separately: a report never mixes conventions",
             )
         if any(converses(agent.name) for agent in spec.agents):
@@ -179,7 +182,8 @@ def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
     if benchmark.protocol not in protocols:
         raise UserError(
             f"benchmark '{benchmark.id}' has no conversation: it does not support models",
-            hint=f"choose a benchmark with one of these protocols: {', '.join(protocols.names()) or 'none'}",
+            hint="choose a benchmark with one of these protocols: "
+            f"{', '.join(protocols.names()) or 'none'}",
         )
     return protocols.get(benchmark.protocol)
 
@@ -422,7 +426,8 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
     for name in dict.fromkeys(names):
         if asking.max_usd is not None and prices.of(name) is None:
             raise UserError(
-                f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be enforced",
+                f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be "
+                "enforced",
                 hint=f"run without a cap, or add to {own_file()}: {price_line(name)}",
             )
         if asking.replay:

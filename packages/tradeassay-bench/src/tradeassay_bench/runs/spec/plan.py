@@ -108,7 +108,10 @@ class PlannedAgent(msgspec.Struct, frozen=True, kw_only=True):
         money = "price unknown" if self.usd is None else f"${self.usd:,.2f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         source = "" if self.source is None else f" ({self.source})"
-        return f"{self.model_calls:,} calls, {tokens}, {money}, about {self.hours or 0.0:,.2f} h{source}"
+        return (
+            f"{self.model_calls:,} calls, {tokens}, {money}, about {self.hours or 0.0:,.2f} "
+            f"h{source}"
+        )
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

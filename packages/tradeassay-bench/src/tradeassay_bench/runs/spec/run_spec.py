@@ -295,7 +295,10 @@ def _shown(value: ParamValue) -> str:
 def _some_and_once(
     what: str, values: Iterable[object], *, hint: str = "remove the second one"
 ) -> None:
-    """Check that there are values and that none is repeated. Raises :class:`UserError` otherwise."""
+    """Check that there are values and that none is repeated.
+
+    Raises :class:`UserError` otherwise.
+    """
     # Case is ignored because keys become folders, and some file systems are case-insensitive.
     seen: set[object] = set()
     for value in values:

@@ -128,7 +128,10 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def manifest(self) -> Manifest:
-        """Return the run's manifest. Raises :class:`RunError` for a recorded season of the arena."""
+        """Return the run's manifest.
+
+        Raises :class:`RunError` for a recorded season of the arena.
+        """
         manifest = read_manifest(self.folder / "manifest.json")
         if not all(_PLAIN.fullmatch(one.key) and "/" not in one.key for one in manifest.episodes):
             raise RunError(
@@ -157,7 +160,10 @@ def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
 
 
 def refuse_own_programs(spec: RunSpec) -> None:
-    """Check that no agent of a spec is a program from a file. Raises :class:`RunError` otherwise."""
+    """Check that no agent of a spec is a program from a file.
+
+    Raises :class:`RunError` otherwise.
+    """
     # A recording contains answers. It must never determine which file is executed on a different
     # machine.
     if any(agent.name == OWN_FILE for agent in spec.agents):
@@ -472,7 +478,8 @@ _OURS = re.compile(
     # A safe command uses no file elsewhere, no other program, and no server that would receive a
     # key.
     r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
-    r"((tradeassay (recordings record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
+    r"((tradeassay (recordings record|code run|arena run)"
+    r"|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
 _SAID_ELSEWHERE = frozenset(("--engine", "--precision", "--runs", "--concurrency", "--secret"))
 

@@ -101,8 +101,10 @@ def refuse_changed_line_ends(place: RunFolder) -> None:
     if changed:
         more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
         raise RunError(
-            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, added by git or a copy",
-            hint="add the line '* -text' to .gitattributes and check the run out again, or copy it unchanged",
+            f"{place.path} has Windows line ends (CRLF) in {changed[0]}{more}, added by git or a "
+            "copy",
+            hint="add the line '* -text' to .gitattributes and check the run out again, or copy it "
+            "unchanged",
         )
 
 
@@ -213,7 +215,8 @@ def present_versions() -> Versions:
 def version_changes(then: Versions, now: Versions) -> list[str]:
     """Return the changes of versions that prevent a resume, as texts."""
     changes = [
-        f"{name} was {then.packages.get(name, 'not installed')}, is {now.packages.get(name, 'not installed')}"
+        f"{name} was {then.packages.get(name, 'not installed')}, is "
+        f"{now.packages.get(name, 'not installed')}"
         for name in COMPUTING
         if then.packages.get(name) != now.packages.get(name)
     ]

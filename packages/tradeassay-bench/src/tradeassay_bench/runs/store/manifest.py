@@ -97,7 +97,8 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
     snapshot = load_dataset(dataset, Path(home) if home else None)
     if snapshot.sha256 != sha256:
         raise RunError(
-            f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now {snapshot.sha256[:12]})",
+            f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now "
+            f"{snapshot.sha256[:12]})",
             hint="restore the original data, or start a new run",
         )
     return snapshot
@@ -125,7 +126,10 @@ def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
 
 
 def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntry:
-    """Return the entry of an open data set. Raises :class:`DataError` if it lacks a named window."""
+    """Return the entry of an open data set.
+
+    Raises :class:`DataError` if it lacks a named window.
+    """
     return DatasetEntry(
         name=snapshot.name,
         sha256=snapshot.sha256,
@@ -267,7 +271,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         now = sha256_of(venues.get(name))
         if now != then:
             raise UserError(
-                f"the rules of venue '{name}' differ from this run's rules ({then[:12]} is now {now[:12]})",
+                f"the rules of venue '{name}' differ from this run's rules ({then[:12]} is now "
+                f"{now[:12]})",
                 hint="install the venue's version of the run",
             )
 
@@ -440,7 +445,8 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
         if old != new:
             raise RunError(
                 f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
-                hint="restore the original, or start a new run with a different name, or without a name",
+                hint="restore the original, or start a new run with a different name, or without a "
+                "name",
             )
     changes = version_changes(then.versions, now.versions)
     if changes:

@@ -32,7 +32,9 @@ class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a code episode: a keyword, the reason, and the benchmark's own record as JSON."""
+    """The result of a code episode: a keyword, the reason, and the benchmark's own record as
+    JSON.
+    """
 
     words: str
     reason: str
@@ -98,7 +100,10 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         where = self.episode or "run"
-        return f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: {self.what}"
+        return (
+            f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: "
+            f"{self.what}"
+        )
 
 
 Word = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]

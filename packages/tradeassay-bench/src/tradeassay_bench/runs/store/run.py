@@ -62,7 +62,10 @@ class RecordedRun(Generic[M]):
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
-        return f"<{type(self).__name__} '{self.name}' {len(self.episodes)} episodes, {state}, in {self.folder}>"
+        return (
+            f"<{type(self).__name__} '{self.name}' {len(self.episodes)} episodes, {state}, in "
+            f"{self.folder}>"
+        )
 
     @property
     def complete(self) -> bool:
@@ -277,7 +280,10 @@ class Run(RecordedRun[RunManifest]):
         )
 
     def _series(self, key: str) -> EpisodeSeries:
-        """Return the series of an episode by session. Raises :class:`RunError` if it has not ended."""
+        """Return the series of an episode by session.
+
+        Raises :class:`RunError` if it has not ended.
+        """
         episode, outcome = self.episode(key), ended(self._place, self.episode(key))
         return series_of(
             self._place, episode, outcome, self.manifest.benchmark(episode), self.snapshot(key)
@@ -304,7 +310,10 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @cached_property
     def kind(self) -> type[CodeProtocol]:
-        """Return the benchmark's protocol. Raises :class:`UserError` if it is not installed here."""
+        """Return the benchmark's protocol.
+
+        Raises :class:`UserError` if it is not installed here.
+        """
         return find_protocol(self.benchmark)
 
     @cached_property
@@ -379,7 +388,10 @@ ELSEWHERE = "queried at another server"
 
 
 def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
-    """Return the displayed names of a run's agents, by label. A model's recorded calls are checked."""
+    """Return the displayed names of a run's agents, by label.
+
+    A model's recorded calls are checked.
+    """
     records = manifest.agents if isinstance(manifest, RunManifest) else {}
     players: dict[str, AgentSpec] = {}
     doubts: dict[str, str] = {}

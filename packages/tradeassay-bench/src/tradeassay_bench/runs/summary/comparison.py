@@ -1,4 +1,6 @@
-"""Compare two runs of one kind: every score's difference, and a paired test over common sessions."""
+"""Compare two runs of one kind: every score's difference, and a paired test over common
+sessions.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,8 @@ def compare(
         return _compare_programs(one, other, names)
     if not (isinstance(one, Run) and isinstance(other, Run)):
         raise RunError(
-            f"{one.name} and {other.name} are runs of different kinds: one trades, and the other writes programs",
+            f"{one.name} and {other.name} are runs of different kinds: one trades, and the other "
+            "writes programs",
             hint="compare two runs of one kind",
         )
     # Rows of the same benchmark and agent are paired: first rows on the same data set, then the

@@ -1,4 +1,7 @@
-"""Define the records from which pages and tables are written. They contain no folder and no page."""
+"""Define the records from which pages and tables are written.
+
+They contain no folder and no page.
+"""
 
 from __future__ import annotations
 

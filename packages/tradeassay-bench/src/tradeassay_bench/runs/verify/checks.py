@@ -149,7 +149,10 @@ def check_episode(task: CheckTask) -> Checked:
         snapshot_for(episode.dataset, play.home, play.data_sha256) if task.data_intact else None
     )
     # If the episode cannot run again, its failure is a claim of the runner. It may hide a result.
-    word = f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the runner's word"
+    word = (
+        f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the "
+        "runner's word"
+    )
     if snapshot is None or task.no_venue:
         why = task.no_venue or NO_DATA
         broken = checked.contradict(contradictions_within(evidence))
@@ -666,7 +669,8 @@ def examine_usage(
         return "counts more tokens than any question or answer ever had", ()
     if usage.cached_tokens > usage.input_tokens:
         return (
-            f"has {usage.cached_tokens:,} of {usage.input_tokens:,} input tokens in the provider's cache",
+            f"has {usage.cached_tokens:,} of {usage.input_tokens:,} input tokens in the provider's "
+            "cache",
             (),
         )
     if usage.usd is not None and not (math.isfinite(usage.usd) and usage.usd >= 0):

@@ -207,7 +207,8 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
         )
         if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
             words.append(
-                f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner"
+                f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the "
+                "runner"
             )
     seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
     seed_words = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"

@@ -210,7 +210,8 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
     manifest = read_manifest(folder / "manifest.json")
     broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
     notes = [
-        f"the plan proves something only if its root was published before the run began: {sealed.root}"
+        "the plan proves something only if its root was published before the run began: "
+        f"{sealed.root}"
     ]
     changes = version_changes(record.versions, manifest.versions)
     if changes:

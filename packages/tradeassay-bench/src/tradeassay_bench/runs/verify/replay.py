@@ -198,7 +198,8 @@ class _Recording:
             now = await self._now.ask(request, place)
             if now != said:
                 raise RecordingMismatch(
-                    f"step {place.step}, question {place.index}: {self.name} does not answer as recorded",
+                    f"step {place.step}, question {place.index}: {self.name} does not answer as "
+                    "recorded",
                     hint="the recorded answers were edited, or the scripted model has changed",
                 )
         return said

@@ -96,13 +96,15 @@ T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
 """Files of a run's folder that are not part of its record, because anybody can rewrite them."""
 RUNNERS_CLAIM = (
-    "the replies of a model are a claim of the runner, unless the run was sealed before the result was known or a "
+    "the replies of a model are a claim of the runner, unless the run was sealed before the result "
+    "was known or a "
     "witness recorded it"
 )
 NOT_ASSAYED = "assay.json was not recomputed"
 NOT_RENDERED = "report.html was not recomputed"
 OWN_SECRET = (
-    "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
+    "the secret was chosen by the runner, who may have tried others: a plan that was sealed and "
+    "published before "
     "the run began rules that out (verify --plan)"
 )
 _LEAST, _MOST = 1e-5, 1e8
@@ -190,7 +192,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:
-        """Return 0 if everything was recomputed, 1 for a contradiction, 3 for an unchecked claim."""
+        """Return 0 if everything was recomputed, 1 for a contradiction, 3 for an unchecked
+        claim.
+        """
         if self.contradicted:
             return 1
         return 0 if self.ok else 3
@@ -363,7 +367,8 @@ class _Verifier(ABC, Generic[M]):
                     ]
                     if held and not answers:
                         odd.append(
-                            f"the answers of {key} are stated to be live but have no times, like replayed answers"
+                            f"the answers of {key} are stated to be live but have no times, like "
+                            "replayed answers"
                         )
             took, steps = timing.episodes.get(key), self._steps.get(key, 0)
             if took is None:
@@ -464,7 +469,10 @@ def _other_scores(stored: bytes, again: bytes) -> str:
     now = again.decode().split("\n")
     for number, (old, new) in enumerate(zip(then, now, strict=False), start=1):
         if not close_text(old, new):
-            what = f"line {number}: {old.encode(errors='replace').decode().strip()} should be {new.strip()}"
+            what = (
+                f"line {number}: {old.encode(errors='replace').decode().strip()} should be "
+                f"{new.strip()}"
+            )
             return f"scoring again gives different bytes, first at {what}"
     return "" if len(then) == len(now) else "scoring again gives different bytes, first at its end"
 
@@ -705,7 +713,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._broken(check, what)
 
     def _data(self) -> dict[str, DatasetEntry]:
-        """Return the data sets that are here. A missing or altered one is described as in the run."""
+        """Return the data sets that are here.
+
+        A missing or altered one is described as in the run.
+        """
         manifest = self._manifest
         wanted: Mapping[str, PrepareTask] = {}
         with contextlib.suppress(TradeassayError):
@@ -733,7 +744,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     snapshot = load_verified(name, Path(self._home) if self._home else None)
                     verify_snapshot(snapshot.folder, again=self._data_again)
                     if snapshot.sha256 != recorded:
-                        broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, but {recorded[:12]} is recorded"
+                        broken = (
+                            f"data set '{name}' has hash {snapshot.sha256[:12]}, but "
+                            f"{recorded[:12]} is recorded"
+                        )
             except TradeassayError as error:  # due to this machine: not a contradiction
                 why = f"'{name}' is not here (sha256 {recorded[:12]}): {error}"
                 self._say("data", "cannot be checked", why)
@@ -783,7 +797,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
             with contextlib.suppress(TradeassayError):
                 outcome = run.outcome(episode.key)
                 if (answers := "none" if outcome is None else outcome.answers) not in expected:
-                    what = f"its badge states '{answers}' answers, but its agent requires {' or '.join(expected)}"
+                    what = (
+                        f"its badge states '{answers}' answers, but its agent requires "
+                        f"{' or '.join(expected)}"
+                    )
                     self._violations.append(
                         Violation(check="badges", what=what, episode=episode.key)
                     )

@@ -220,7 +220,10 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
 
 
 def seal_beside(folder: Path, root: str) -> Path | None:
-    """Return the seal next to a run's folder. Raises :class:`RunError` for a seal of other files."""
+    """Return the seal next to a run's folder.
+
+    Raises :class:`RunError` for a seal of other files.
+    """
     file = folder.with_name(f"{folder.name}.seal")
     if not file.is_file():
         return None

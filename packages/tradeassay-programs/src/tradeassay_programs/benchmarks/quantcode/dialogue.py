@@ -73,7 +73,8 @@ _ADVICE: Final = {
     "compile": "It does not compile, or does not define exactly what was asked for.",
     "backtest": "It broke while it was run on the data.",
     "trade": "It ran to the end and opened no trade: its conditions were never all true at once.",
-    "lookahead": "A decision changed when only later bars did. Decide with what is known at each bar's close.",
+    "lookahead": "A decision changed when only later bars did. Decide with what is known at each "
+    "bar's close.",
     "judge": "It runs and trades, but it is not the strategy of the task.",
     "trick": "It tried to have something else counted than its orders.",
 }
@@ -308,7 +309,8 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
     if description is None:
         raise UserError(
             f"task '{task.id}' has no {settings.wording} wording for the framework '{framework}'",
-            hint=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
+            hint=f"it has: {', '.join(task.wordings)}"
+            f"{'' if task.frame else '; it has no variant for frames'}",
         )
     labels = ", ".join(LABELS[: task.assets])
     assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
@@ -319,11 +321,15 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
         meant = {"fixed": units, "percent": f"{share} of the account's value"}
         sized = f" {own}" if kind == "own" else f" A target of 1 means {meant[kind]}."
     elif kind != "own":
-        cash = f"{share} of the available cash when nothing is held, and for the whole position when something is"
+        cash = (
+            f"{share} of the available cash when nothing is held, and for the whole position "
+            "when something is"
+        )
         sized = f" An order that names no size is for {units if kind == 'fixed' else cash}."
     setting = (
         f"It is run on {task.bars:,} {_BARS[task.timeframe]} of {assets}. The account starts with "
-        f"{task.cash:,.0f} in cash. Every trade costs a commission of {task.commission * 100:g} % of its value."
+        f"{task.cash:,.0f} in cash. Every trade costs a commission of {task.commission * 100:g} % "
+        "of its value."
         f"{sized}"
     )
     words = PROMPTS.fill("task", description=description.strip(), setting=setting)

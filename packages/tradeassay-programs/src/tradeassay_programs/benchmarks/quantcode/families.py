@@ -275,7 +275,8 @@ class _Draw:
         sized = {
             "percent": (
                 f"Give no size: the broker's sizer puts {value} % of the cash into each entry.",
-                f"Don't work out a size, {value} percent of my cash goes into each entry by itself.",
+                f"Don't work out a size, {value} percent of my cash goes into each entry by "
+                "itself.",
             ),
             "fixed": (
                 f"Give no size: the broker's sizer trades {units}.",

@@ -127,7 +127,8 @@ def load_task(task_id: str) -> CodeTask:
 
 
 PUBLIC_KEYS = tuple(
-    "id reformulated_task source difficulty ticker yf_symbol timeframe original_ticker original_timeframe "
+    "id reformulated_task source difficulty ticker yf_symbol timeframe original_ticker "
+    "original_timeframe "
     "was_reformulated".split()
 )
 """The ten keys of a record. Only ``id`` and ``reformulated_task`` are required."""
@@ -155,17 +156,22 @@ _NAMES = {
 _HEADS = ("assignment", "trading strategy writing assignment", "task", "description")
 _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
 _HARD_PRICE = re.compile(
-    r"(?<![\w.])(?:\$|USD ?|EUR ?|€|£)\s?\d[\d,]*(?:\.\d+)?|\b(?:price|level|support|resistance|strike)s?"
-    r"(?: level)?(?: of| at| is| =|:)?\s+\$?\d{2,}(?:[\d,]*)(?:\.\d+)?(?!\s*(?:%|percent|bars?|days?|periods?))",
+    r"(?<![\w.])(?:\$|USD ?|EUR "
+    r"?|€|£)\s?\d[\d,]*(?:\.\d+)?|\b(?:price|level|support|resistance|strike)s?"
+    r"(?: level)?(?: of| at| is| "
+    r"=|:)?\s+\$?\d{2,}(?:[\d,]*)(?:\.\d+)?(?!\s*(?:%|percent|bars?|days?|periods?))",
     re.IGNORECASE,
 )
 _EXTERNAL = re.compile(
-    r"\b(?:news|sentiment|twitter|tweets?|earnings|fundamentals?|order ?book|open interest|funding rate|on-chain|"
-    r"options? chain|implied volatility|VIX|economic calendar|interest rates?|CSV file|API|download)\b",
+    r"\b(?:news|sentiment|twitter|tweets?|earnings|fundamentals?|order ?book|open interest|funding "
+    r"rate|on-chain|"
+    r"options? chain|implied volatility|VIX|economic calendar|interest rates?|CSV "
+    r"file|API|download)\b",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
-    r"\b(?:pairs? trad\w+|two (?:assets|stocks|instruments|symbols|coins)|several (?:assets|stocks|symbols)|"
+    r"\b(?:pairs? trad\w+|two (?:assets|stocks|instruments|symbols|coins)|several "
+    r"(?:assets|stocks|symbols)|"
     r"multiple (?:assets|stocks|symbols|tickers|instruments)|basket|portfolio of|"
     r"second (?:asset|symbol|data feed)|spread between)\b",
     re.IGNORECASE,

@@ -137,7 +137,8 @@ def quantcode_tables(
         reliability=reliable,
         paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
-        method="Programs ran in a sandbox on generated bars. The host computed fills, trades and money from "
+        method="Programs ran in a sandbox on generated bars. The host computed fills, trades and "
+        "money from "
         "their orders.",
         notes=scores.notes,
     )
@@ -155,7 +156,10 @@ def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
         return f"{cell.solved} of {counted(cell.rates.judge.n or 0, 'task')}"
 
     best = told[0]
-    headline = f"{best.model} solves {solved(best)} ({best.setting}, {best.wording} wording, {best.framework})."
+    headline = (
+        f"{best.model} solves {solved(best)} ({best.setting}, {best.wording} wording, "
+        f"{best.framework})."
+    )
     support = []
     second = next((cell for cell in told[1:] if cell.model != best.model), None)
     if second is not None and not best.solved:
@@ -226,15 +230,18 @@ def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
                 *(words.lower() for words in solved_for),
             ),
             board,
-            "Each stage counts only if all earlier stages were passed. 95% intervals (Wilson) are in small "
-            "print. An item without an answer is excluded from all rates. A trick fails the run and all later "
+            "Each stage counts only if all earlier stages were passed. 95% intervals (Wilson) are "
+            "in small "
+            "print. An item without an answer is excluded from all rates. A trick fails the run "
+            "and all later "
             "stages. Look-ahead fails the last column.",
         ),
         table(
             "Tokens and dollars",
             ("Model", "Answers", "Tokens", "Dollars", *solved_for, "Judge"),
             costs,
-            "Total tokens and dollars divided by the number of solved items. The judge's cost is listed "
+            "Total tokens and dollars divided by the number of solved items. The judge's cost is "
+            "listed "
             "separately.",
         ),
         table(
@@ -287,16 +294,18 @@ def _sections(
     yield Section(
         id="tricks",
         title="Look-ahead and tricks",
-        text="None of these can change a result, because the host computes fills, trades and money from the "
-        "orders. A trick that scores zero, or a decision that depends on later bars, voids the program."
-        + ("" if rows else " None was found."),
+        text="None of these can change a result, because the host computes fills, trades and money "
+        "from the "
+        "orders. A trick that scores zero, or a decision that depends on later bars, voids the "
+        "program." + ("" if rows else " None was found."),
         tables=(found,) if rows else (),
     )
     yield Section(id="costs", title="Tokens and dollars", tables=(costs,))
     yield Section(
         id="collapse",
         title="Many tasks, one program?",
-        text="Programs are compared by shape, without constants and names. A model rewarded only for running "
+        text="Programs are compared by shape, without constants and names. A model rewarded only "
+        "for running "
         "and trading submits one program for every task.",
         tables=(collapse,),
     )
@@ -394,8 +403,10 @@ def _judges(
     return Section(
         id="judges",
         title="The two judges",
-        text="The behavioural judge runs a program and the task's reference on several markets and compares "
-        "their decisions. The language judge reads the program. tradeassay code validate --judge MODEL "
+        text="The behavioural judge runs a program and the task's reference on several markets and "
+        "compares "
+        "their decisions. The language judge reads the program. tradeassay code validate --judge "
+        "MODEL "
         "measures their error rates on programs with a known verdict."
         + ("" if pairs else " No program was judged by both."),
         tables=tuple(tables),
@@ -422,7 +433,8 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
     return Section(
         id="earned",
         title="Returns of solved programs (not scored)",
-        text="A task requires a program that follows its rules. These returns are on synthetic bars and are no "
+        text="A task requires a program that follows its rules. These returns are on synthetic "
+        "bars and are no "
         "evidence about a model." + ("" if rows else " No program solved its task."),
         tables=(made,) if rows else (),
     )
@@ -582,10 +594,13 @@ def quantcode_paper(
     both = {row["class"]: row for row in paper["failure_turns"]}
     stages = ("Compile", "Backtest", "Trade", "Judge")
     shares = ("Paper", "Ours, all models")
-    cut_off = "An answer cut off by the token limit has a separate row here. The paper does not distinguish it."
+    cut_off = (
+        "An answer cut off by the token limit has a separate row here. The paper does not "
+        "distinguish it."
+    )
     first_turn = (
-        "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers. "
-        + cut_off
+        "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn "
+        "answers. " + cut_off
     )
 
     def filled(

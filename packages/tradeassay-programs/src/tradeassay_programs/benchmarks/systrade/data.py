@@ -83,7 +83,8 @@ def recipe() -> tuple[str, ...]:
     connectors = {"us": "yfinance", "crypto": "ccxt", "ashare": "baostock"}
     last = parse_day(DAYS[2]) - timedelta(days=1)
     return tuple(
-        f"tradeassay data get {connectors[market]} --name systrade-{market} --symbols {','.join(symbols)} "
+        f"tradeassay data get {connectors[market]} --name systrade-{market} --symbols "
+        f"{','.join(symbols)} "
         f"--first {DAYS[0]} --last {last}{' -p minutes=true' if market == 'crypto' else ''}"
         for market, symbols in INSTRUMENTS.items()
     )

@@ -91,7 +91,8 @@ def systrade_tables(
         question="Which models submit governed software?",
         headline=headline,
         support=support,
-        sub=f"{counted(len(scores.strategies), 'strategy', 'strategies')}, {counted(len(items), 'item')} · "
+        sub=f"{counted(len(scores.strategies), 'strategy', 'strategies')}, "
+        f"{counted(len(items), 'item')} · "
         "governed strategies written by models, run in a sandbox",
         badges=(
             ("synthetic", "synthetic data")
@@ -113,7 +114,8 @@ def systrade_tables(
         paper=systrade_paper(spec, scores, records, UNTIMED),
         items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
         cards=_cards(records),
-        method="Iterations were guided by the development year and scored on the test year, which no model saw.",
+        method="Iterations were guided by the development year and scored on the test year, which "
+        "no model saw.",
     )
 
 
@@ -159,7 +161,10 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
             return "No model is ranked: too many items had no answer.", ()
         return "No model has a result.", ()
     best = ranked[0]
-    headline = f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions pass the paper's six gates."
+    headline = (
+        f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions pass the "
+        "paper's six gates."
+    )
     support = []
     if len(ranked) > 1:
         second = ranked[1]
@@ -194,8 +199,10 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
         share = held.get(standing.author)
         mark = f"; leak gate passed in {share:.1%}" if share is not None and share < 1.0 else ""
         yield (
-            f"{standing.author}: {_text(standing.peers)} by others (rank {standing.peer_place or 'n/a'}), "
-            f"{_text(standing.everyone)} in all reviews (rank {standing.everyone_place or 'n/a'}){mark}"
+            f"{standing.author}: {_text(standing.peers)} by others (rank "
+            f"{standing.peer_place or 'n/a'}), "
+            f"{_text(standing.everyone)} in all reviews (rank "
+            f"{standing.everyone_place or 'n/a'}){mark}"
         )
     means = ", ".join(f"{row.reviewer} {_text(row.mean)}" for row in scores.reviews.reviewers)
     yield f"mean marks given to others, the strictest first: {means}"
@@ -235,18 +242,24 @@ def _model_tables(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
                 "worth",
             ),
             board,
-            "Counted submissions, one per item. Valid: the paper's six gates passed. D1 to D4: means, 0 to "
-            "10. A mean over fewer submissions than items shows its number of submissions. Overall: the mean "
+            "Counted submissions, one per item. Valid: the paper's six gates passed. D1 to D4: "
+            "means, 0 to "
+            "10. A mean over fewer submissions than items shows its number of submissions. "
+            "Overall: the mean "
             "of all four dimensions, over submissions with all four scored.",
         ),
         table(
             "Gates",
             ("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
             gates,
-            "Share of counted submissions, one per item, that passed the gate. 95% intervals (Wilson) are in "
-            "small print. Valid: the paper's six gates. The gates scenarios and agreement are ours. An item "
-            "without an answer is excluded from all rates. Not cleared: look-ahead is neither proven nor "
-            "excluded, so the submission is neither valid nor invalid. Ten-bar tests: pieces of ten bars of "
+            "Share of counted submissions, one per item, that passed the gate. 95% intervals "
+            "(Wilson) are in "
+            "small print. Valid: the paper's six gates. The gates scenarios and agreement are "
+            "ours. An item "
+            "without an answer is excluded from all rates. Not cleared: look-ahead is neither "
+            "proven nor "
+            "excluded, so the submission is neither valid nor invalid. Ten-bar tests: pieces of "
+            "ten bars of "
             "the test data that valid submissions completed.",
         ),
         table(
@@ -261,9 +274,12 @@ def _model_tables(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
                 "Worth",
             ),
             quality,
-            "Means over counted submissions, 0 to 10: measured, and by the paper's formulas and reviewers. "
-            "Overall is the mean of the four measured dimensions, over submissions with all four scored. The "
-            "paper's tiers are relative to the best overall score: balanced has 88% of it for half its price, "
+            "Means over counted submissions, 0 to 10: measured, and by the paper's formulas and "
+            "reviewers. "
+            "Overall is the mean of the four measured dimensions, over submissions with all four "
+            "scored. The "
+            "paper's tiers are relative to the best overall score: balanced has 88% of it for half "
+            "its price, "
             "premium costs more, and budget has less for at most that price.",
         ),
     )
@@ -323,10 +339,13 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
         "Iterations",
         ("Iteration", "Items", *DIMENSIONS, *found),
         rows,
-        "Gain: overall score minus the previous iteration's. Alike: shared lines of two models' programs "
-        "for one strategy. Same outcome: pairs with the same result in the test year. Mix: variation of an "
+        "Gain: overall score minus the previous iteration's. Alike: shared lines of two models' "
+        "programs "
+        "for one strategy. Same outcome: pairs with the same result in the test year. Mix: "
+        "variation of an "
         "equal mix of a strategy's submissions relative to a single submission; at 1 the mix is no "
-        "steadier. Goal of the last iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return of 10% "
+        "steadier. Goal of the last iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return "
+        "of 10% "
         "on the test year at the lowest cost level.",
     )
     tokens = []
@@ -383,7 +402,8 @@ def review_tables(
         "Standings",
         ("Author", "By others", "Place", "All reviews", "Place in all", *gate_columns),
         _standings(board, gated),
-        "Mean of both marks and the resulting rank: by others alone, and including the authors' marks of "
+        "Mean of both marks and the resulting rank: by others alone, and including the authors' "
+        "marks of "
         "their own work.",
     )
     authors = [one.author for one in board.standings]
@@ -392,7 +412,8 @@ def review_tables(
         for row in board.reviewers
     )
     caption = (
-        "Each reviewer's marks by author: the mean of both marks, the strictest reviewer first. The mean "
+        "Each reviewer's marks by author: the mean of both marks, the strictest reviewer first. "
+        "The mean "
         "excludes the reviewer's own work."
     )
     yield table("Reviewers", ("Reviewer", "Mean given", *authors), reviewers, caption)
@@ -468,16 +489,21 @@ def why_not_comparable(
     find.
     """
     whose = (
-        "its twelve strategies are stated from the parameters and rules of the authors' public repository "
-        "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one Strategy Doc"
+        "its twelve strategies are stated from the parameters and rules of the authors' public "
+        "repository "
+        "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one "
+        "Strategy Doc"
         if systb
-        else "the strategies share the paper's names and defaults, but what it leaves open is pinned by us; "
+        else "the strategies share the paper's names and defaults, but what it leaves open is "
+        "pinned by us; "
         "systrade-systb-v1 has the twelve of the authors' public repository"
     )
     found = [
         whose,
-        "its leak gate is a guard that vectorised code never triggers; ours compares runs, so it fails more",
-        "its D3 and D4 count words and patterns in the source; ours in the same column are measured by running it",
+        "its leak gate is a guard that vectorised code never triggers; ours compares runs, so it "
+        "fails more",
+        "its D3 and D4 count words and patterns in the source; ours in the same column are "
+        "measured by running it",
     ]
     if iterations > 1:
         found.append(
@@ -589,7 +615,10 @@ def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table
     asked = (
         "Not comparable: parse and schema are nearly the paper's, and the other gates are stricter."
     )
-    kind = "Comparable in kind: ours are five pieces of each valid submission's test data, at random positions."
+    kind = (
+        "Comparable in kind: ours are five pieces of each valid submission's test data, at "
+        "random positions."
+    )
     priced = "Dollars are comparable at the prices of the day; overall scores are not."
     columns = ("", "items", "tokens of the request", "tokens of the answer")
     bought_for = ("", "dollars per strategy", "overall", "tier")
@@ -649,8 +678,10 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
     )
     rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
     note = (
-        "Not comparable in value; the order of strategies may be. LLM is the mean of the reviewers' marks, QR of "
-        "the automatic D3 and D4, both over the submissions that have them. Overall is (LLM + QR) / 2 of the row."
+        "Not comparable in value; the order of strategies may be. LLM is the mean of the "
+        "reviewers' marks, QR of "
+        "the automatic D3 and D4, both over the submissions that have them. Overall is (LLM + QR) "
+        "/ 2 of the row."
     )
     return table("Strategies", _pairs("C", "LLM", "QR", "overall", "valid"), rows, note=note)
 
@@ -750,7 +781,8 @@ def _paper_returns(
         "trades",
     )
     note = (
-        "means over the given numbers of submissions, returns at the lowest cost level; printed: three "
+        "means over the given numbers of submissions, returns at the lowest cost level; printed: "
+        "three "
         "models, one strategy, ten bars"
     )
     tables = [table("Return and trades by iteration", columns, rows, note=note)]
@@ -770,7 +802,10 @@ def _paper_returns(
             )
             for strategy, by in found.items()
         ]
-        note = "last programs on the test days, means over models and seeds, before costs, by the first leg"
+        note = (
+            "last programs on the test days, means over models and seeds, before costs, by the "
+            "first leg"
+        )
         tables.append(table("Return by strategy and instrument", ("", *names), rows, note=note))
     return Filled(tables=tuple(tables), reasons=why)
 

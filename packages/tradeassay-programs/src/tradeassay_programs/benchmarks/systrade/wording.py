@@ -24,7 +24,8 @@ LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
 """The paper's goals for its last iteration (D.2)."""
 _SET_ASIDE: Final = (
-    " Your last change was set aside, and what follows is about that change. Go on from the hand-in shown "
+    " Your last change was set aside, and what follows is about that change. Go on from the "
+    "hand-in shown "
     "above, which is the one before it."
 )
 _REFUSED: Final = "That answer could not be used"
@@ -174,9 +175,12 @@ def _form(spec: StrategySpec) -> dict[str, str]:
     limits = frozen.constraints
     card = (
         f'In the card, strategy is "{spec.id}", version is {frozen.version}, legs is '
-        f'{msgspec.json.encode(frozen.inputs.legs).decode()} and execution is "signal-bar-close". Its parameters '
-        f"are {values}. Its constraints are max_exposure {limits.max_exposure:g}, max_trades_per_bar "
-        f"{limits.max_trades_per_bar}, flat_overnight {str(limits.flat_overnight).lower()} and short_allowed "
+        f'{msgspec.json.encode(frozen.inputs.legs).decode()} and execution is "signal-bar-close". '
+        "Its parameters "
+        f"are {values}. Its constraints are max_exposure {limits.max_exposure:g}, "
+        "max_trades_per_bar "
+        f"{limits.max_trades_per_bar}, flat_overnight {str(limits.flat_overnight).lower()} and "
+        "short_allowed "
         f"{str(limits.short_allowed).lower()}. The other texts of the card are in your own words."
     )
     example = {name: PROMPTS.fill(name).strip() for name in ("example_program", "example_card")}
@@ -255,4 +259,7 @@ def _year(card: Scorecard) -> str:
         return card.year_reason or "nothing"
     middle = card.year.costs[len(card.year.costs) // 2]
     ratio = "none" if middle.sharpe is None else f"{middle.sharpe:.2f}"
-    return f"{middle.total:+.1%} at {middle.cost_bp:g} bp, Sharpe ratio {ratio}, turnover {card.year.turnover:.1f}"
+    return (
+        f"{middle.total:+.1%} at {middle.cost_bp:g} bp, Sharpe ratio {ratio}, turnover "
+        f"{card.year.turnover:.1f}"
+    )

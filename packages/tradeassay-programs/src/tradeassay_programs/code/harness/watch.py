@@ -140,8 +140,10 @@ def _tell(what: str, frame: FrameType | None) -> None:
 
 
 _PARTS: Final = tuple(
-    "analyzer broker brokers.bbroker cerebro comminfo feed indicator linebuffer lineiterator lineroot "
-    "lineseries metabase observer order position sizer sizers.fixedsize sizers.percents_sizer store strategy "
+    "analyzer broker brokers.bbroker cerebro comminfo feed indicator linebuffer lineiterator "
+    "lineroot "
+    "lineseries metabase observer order position sizer sizers.fixedsize sizers.percents_sizer "
+    "store strategy "
     "timer trade".split()
 )
 

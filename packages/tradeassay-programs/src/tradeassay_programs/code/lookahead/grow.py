@@ -331,7 +331,10 @@ def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> R
         advice = "; a loop that walks or copies the whole table on every bar is the usual cause"
     span = f"{expected:.0f} s" if expected < 120 else f"{expected / 60:.0f} minutes"
     took = f"{SHORT:,} bars take {short:.2f} s and {LONG:,} bars {long:.2f} s: {growth}"
-    text = f"{took}, {len(feeds):,} bars would take about {span}{advice}; {config.run_s:g} s are allowed"
+    text = (
+        f"{took}, {len(feeds):,} bars would take about {span}{advice}; {config.run_s:g} s are "
+        "allowed"
+    )
     return RunFailure(kind="too_slow", text=text)
 
 
@@ -517,10 +520,16 @@ class LookaheadProbe:
         elif self._failures:
             verdict, cause = None, "run_failed"
             total = len(self._failures) + self._compared
-            reason = f"{len(self._failures)} of {total} runs on other futures failed: {self._failures[0].text}"
+            reason = (
+                f"{len(self._failures)} of {total} runs on other futures failed: "
+                f"{self._failures[0].text}"
+            )
         elif self._untried:
             verdict, cause = None, "untried"
-            reason = f"{self._untried} bars looked as if they knew later ones and could not be tried by themselves"
+            reason = (
+                f"{self._untried} bars looked as if they knew later ones and could not be "
+                "tried by themselves"
+            )
         elif self._short:
             reason = (
                 f"no decision changed in {self._compared} comparisons, one of them at every bar"

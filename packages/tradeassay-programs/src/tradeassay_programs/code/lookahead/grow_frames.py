@@ -272,7 +272,8 @@ def frame_lookahead(
             return failed(reason, "look_ahead" if row is not None else "fails_on_prefixes"), leaky
     total = sum(growth.job.bars.rows for growth, _, _ in finished)
     notes.append(
-        f"{tested} of {total} rows on {len(finished)} markets were asked about before any later row was shown"
+        f"{tested} of {total} rows on {len(finished)} markets were asked about before any later "
+        "row was shown"
     )
     everywhere = tested == total
     reason = "called on the rows so far it decides the same on every row of every market"

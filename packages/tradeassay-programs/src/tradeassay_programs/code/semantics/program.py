@@ -101,7 +101,10 @@ class Days:
 
     def __init__(self, times):
         days = times.astype("M8[D]").astype(np.int64)
-        self.first = np.concatenate(([True], np.diff(days) != 0)) if len(days) else np.zeros(0, dtype=bool)
+        if len(days):
+            self.first = np.concatenate(([True], np.diff(days) != 0))
+        else:
+            self.first = np.zeros(0, dtype=bool)
         self.session = np.cumsum(self.first) - 1
         self.starts = np.flatnonzero(self.first)
 
@@ -117,7 +120,13 @@ class Days:
         else:
             daily = x[ends - 1]
         out = np.full(len(daily), np.nan)
-        pick = {"high": np.max, "low": np.min, "close": lambda w: w[-1], "max_close": np.max, "min_close": np.min}
+        pick = {
+            "high": np.max,
+            "low": np.min,
+            "close": lambda w: w[-1],
+            "max_close": np.max,
+            "min_close": np.min,
+        }
         for s in range(n, len(daily)):
             out[s] = pick[kind](daily[s - n : s])
         return out[self.session]

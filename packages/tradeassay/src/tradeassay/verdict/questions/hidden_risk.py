@@ -80,7 +80,10 @@ def _option_words(account: AgentFindings, config: VerdictConfig) -> str:
     calm = "" if options.crash_in_record else "; no crash in the record"
     loss = ""
     if options.loss_at_20 is not None:
-        loss = f" If the market falls 20 % in one day it would return about {percent(options.loss_at_20)}."
+        loss = (
+            " If the market falls 20 % in one day it would return about "
+            f"{percent(options.loss_at_20)}."
+        )
     alike = f"it moves as a seller of options does ({options.shape})"
     return f"; hidden risk: alpha of {alpha_words(account, config)}, and {alike}{calm}.{loss}"
 
@@ -94,7 +97,10 @@ def _too_smooth(account: AgentFindings, config: VerdictConfig) -> Verdict | None
         # Without a benchmark there is no alpha. The ratio then refers to the whole return.
         why = f"a Sharpe ratio of {smooth.sharpe.value:.1f}, at least {smooth.sharpe.low:.1f}"
     causes = "losses that are not booked, options sold, and stale or made-up prices"
-    said = f"; hidden risk: smoother than any audited record of liquid assets ({why}); look for {causes}."
+    said = (
+        f"; hidden risk: smoother than any audited record of liquid assets ({why}); look for "
+        f"{causes}."
+    )
     return make_verdict(account, config, "hidden-risk", said, firm=True)
 
 

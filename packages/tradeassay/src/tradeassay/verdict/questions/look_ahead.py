@@ -24,7 +24,10 @@ def saw_the_future(account: AgentFindings, config: VerdictConfig) -> Verdict | N
         return None
     if surely_memory(account, "alpha") and is_memory(account, "alpha", config):
         return None
-    said = f", too good to be believed ({why_too_good(account)}): look for {_causes(account)} before anything else."
+    said = (
+        f", too good to be believed ({why_too_good(account)}): look for {_causes(account)} "
+        "before anything else."
+    )
     return make_verdict(account, config, "look-ahead", said, firm=False)
 
 
