@@ -12,7 +12,7 @@ HEAD = """# Statements
 Every number about an account is a statement with one of these quantities: `result.agents[0].statement("alpha")`, or
 `statements` in the JSON. Besides its claim, value and interval it has the benchmark (`versus`), the years (`horizon`),
 the `tries`, its `assumptions`, and its `bearing` on skill. A value that could not be scored is null, with a `reason`.
-`scripts/statements_page.py` writes this page.
+*Yearly* is a share a year. `scripts/statements_page.py` writes this page.
 
 """
 
@@ -21,7 +21,8 @@ def render() -> str:
     """Return the page."""
     lines = []
     for name, quantity in QUANTITIES.items():
-        lines.append(f"- `{name}` ({quantity.unit}): {quantity.definition}\n")
+        unit = "yearly" if quantity.unit == "share a year" else quantity.unit
+        lines.append(f"- `{name}` ({unit}): {quantity.definition}\n")
     return HEAD + "".join(lines)
 
 

@@ -352,7 +352,7 @@ def test_the_edge_is_split():
     same, said = split(follows, np.full((250, 10), 0.01))
     assert same.explained.value == 0.0 and not same.remembered
     assert "tells nothing apart and explains nothing; what is left, +" in said
-    assert split(-follows, returns + noise)[1].startswith("what follows recall lost -")
+    assert split(-follows, returns + noise)[1].startswith("what follows recall lost \u2212")
     assert split(-follows, strange)[1].endswith("is a loss beyond luck.")
     assert (
         split(follows, returns)[1]

@@ -62,8 +62,7 @@ def test_more_random_portfolios_than_anybody_draws_are_refused(given, tmp_path, 
     run = play(tmp_path, "run", "daily-us-v1", "-a", "momentum-12-1:k=3", *days, "--name", "few")
     said = given(f"luck {shlex.quote(str(run))} --portfolios {number}", 2).err
     assert (
-        said.strip().splitlines()[-1]
-        == f"error: {number} random portfolios (use 1 to 1,000,000)"
+        said.strip().splitlines()[-1] == f"error: {number} random portfolios (use 1 to 1,000,000)"
     )
 
 

@@ -11,6 +11,7 @@ from tradeassay.metrics.baseline import AgainstBaseline
 from tradeassay.metrics.option_selling import OptionSelling
 from tradeassay.metrics.smoothness import Smoothness
 from tradeassay.verdict import AgentFindings
+from tradeassay.verdict.evidence import with_price
 from tradeassay.verdict.recalled import AlphaSplit, RecallSplit
 from tradeassay.verdict.record import (
     CASH,
@@ -19,6 +20,7 @@ from tradeassay.verdict.record import (
     Contrast,
     LeakEvidence,
     LuckEvidence,
+    MaskPrice,
     MemoryEvidence,
     RecallEvidence,
     StabilityEvidence,
@@ -36,6 +38,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
+        self.prices = np.random.default_rng([seed, 1])
 
     def often(self, chance: float) -> bool:
         return bool(self.rng.random() < chance)
@@ -77,7 +80,7 @@ class Drawn:
     def memory(self, count: int) -> MemoryEvidence:
         contrast, both, half = self.contrast(), float(self.rng.normal(0.0, 0.08)), self.half()
         together = self.often(0.5)
-        return MemoryEvidence(
+        memory = MemoryEvidence(
             against="blinded",
             **msgspec.structs.asdict(contrast),
             parts={"common": self.measure()},
@@ -89,6 +92,24 @@ class Drawn:
             doubted=self.often(0.1),
             fade=self.measure() if self.often(0.2) else None,
         )
+        if self.prices.random() < 0.5:
+            return memory
+        return with_price(memory, self.price())
+
+    def price(self) -> MaskPrice:
+        """Return what the mask costs in a world that nobody can have read, or why that is not
+        known.
+        """
+        worlds = ("synthetic/us:11",)
+        if self.prices.random() < 0.1:
+            return MaskPrice(
+                worlds=worlds, reason="in synthetic/us:11 the masked run has no result"
+            )
+        lost = {}
+        for claim in ("alpha", "timing", "style_timing", "together"):
+            value = float(self.prices.normal(0.03, 0.05))
+            lost[claim] = span(value, float(self.prices.uniform(0.001, 0.06)))
+        return MaskPrice(worlds=worlds, sessions=252, lost=lost)
 
     def split(self) -> AlphaSplit:
         explained, rest = self.measure(), self.measure()

@@ -2,10 +2,14 @@
 known.
 """
 
+import math
+
 import msgspec
+import numpy as np
 import pytest
 from accounts import (
     BARELY,
+    CONFIG,
     GOOD,
     MIDDLING,
     NOTHING,
@@ -20,8 +24,14 @@ from accounts import (
 )
 
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.verdict.evidence import (
+    MeanTest,
+    independent_difference,
+    mask_price,
+    with_price,
+)
 from tradeassay.verdict.recalled import AlphaSplit, RecallSplit
-from tradeassay.verdict.record import RecallEvidence, Together
+from tradeassay.verdict.record import MaskPrice, RecallEvidence, Together
 
 LUCK = "not-distinguishable-from-luck"
 TAKEN = memory(span(0.1, 0.05), span(0.0, 0.05))
@@ -282,3 +292,110 @@ def test_too_good_to_be_believed_comes_before_what_recall_leaves():
         verdict = verdict_on(model(recall=recalled(NONE, span(0.7, 0.1)), **HUGE, **more))
         assert (verdict.kind, verdict.firm) == ("look-ahead", False)
         assert "too good to be believed" in verdict.sentence
+
+
+# What a mask destroys beside memory
+
+
+def price(value, half, **lost):
+    """Return the same lost information of every claim, or another of some."""
+    same = dict.fromkeys(("alpha", "timing", "style_timing", "together"), span(value, half))
+    return MaskPrice(worlds=("synthetic/us:11",), sessions=252, lost=same | lost)
+
+
+CHEAP, DEAR = price(0.01, 0.02), price(0.09, 0.04)
+SPLIT = (
+    "; names and dates are worth +10.0% a year: +1.0% (−1.0% to +3.0%) is lost information, "
+    "+9.0% (+3.6% to +14.4%) memory."
+)
+OPEN_PRICE = "what the mask took may be memory, or information that it destroyed:"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "paid", "kind", "firm", "words"),
+    [
+        (TAKEN, CHEAP, "memory", True, SPLIT),
+        (TAKEN, DEAR, LUCK, True, NOTHING_LEFT),
+        (SHRINKS, price(-0.05, 0.01), "memory", False, "is left under 'blinded'; names and dates"),
+        (SHRINKS, CHEAP, LUCK, True, NOTHING_LEFT),
+        # A price can clear, and never accuses.
+        (WEAK, price(-0.2, 0.01), LUCK, True, NOTHING_LEFT),
+        (FADES, DEAR, "memory", False, "its selection fades"),
+    ],
+)
+def test_what_lost_information_explains_is_no_memory(evidence, paid, kind, firm, words):
+    verdict = verdict_on(model(memory=with_price(evidence, paid)))
+    assert (verdict.kind, verdict.firm) == (kind, firm)
+    assert words in verdict.sentence
+    assert not any(limit.startswith(OPEN_PRICE) for limit in verdict.limits)
+
+
+@pytest.mark.parametrize(
+    ("changes", "claim"),
+    [
+        ({"timing": timing(0.08), "memory": DATES}, "timing"),
+        ({"memory": BOTH}, "together"),
+    ],
+)
+def test_every_claim_has_a_price_of_its_own(changes, claim):
+    for lost, kind in ((span(0.08, 0.05), LUCK), (span(0.0, 0.01), "memory")):
+        paid = price(0.0, 0.01, **{claim: lost})
+        memory_of = with_price(changes["memory"], paid)
+        assert verdict_on(model(**UNCERTAIN, **changes | {"memory": memory_of})).kind == kind
+
+
+def test_a_gap_without_a_price_may_be_information():
+    assert any(one.startswith(OPEN_PRICE) for one in verdict_on(model(memory=TAKEN)).limits)
+    missing = MaskPrice(worlds=("synthetic/us:11",), reason="nobody answered")
+    verdict = verdict_on(model(memory=with_price(TAKEN, missing)))
+    assert verdict.kind == "memory"
+    told = f"{OPEN_PRICE} the mask's price is not measured (nobody answered)"
+    assert told in verdict.limits
+    # What recall explains is memory, whatever the mask costs.
+    recalls = verdict_on(model(memory=with_price(TAKEN, DEAR), recall=recalled(ALL, NONE)))
+    assert recalls.kind == "memory" and EXPLAINED in recalls.sentence
+
+
+def test_a_cleared_gap_that_may_still_be_memory_is_a_limit():
+    verdict = verdict_on(model(memory=with_price(TAKEN, DEAR)))
+    told = "memory is not excluded: beyond lost information the mask takes +1.0% (−5.4% to +7.4%)"
+    assert any(limit.startswith(told) for limit in verdict.limits)
+    part = with_price(memory(GOOD.tested, GOOD.tested), DEAR)
+    kept = verdict_on(model(memory=part))
+    assert (kept.kind, kept.firm) == ("skill", True)
+    assert "part of its alpha is memory" not in kept.sentence
+    smaller = verdict_on(model(memory=with_price(memory(GOOD.tested, GOOD.tested), CHEAP)))
+    assert "part of its alpha is memory (+9.0% (+3.6% to +14.4%) a year)" in smaller.sentence
+
+
+def test_errors_of_two_worlds_are_added_by_hand():
+    made = independent_difference(span(0.10, 0.03), span(0.02, 0.04))
+    assert (made.value, made.low, made.high) == pytest.approx((0.08, 0.03, 0.13))
+    uneven = Measure(value=0.02, low=0.01, high=0.06)
+    made = independent_difference(span(0.10, 0.03), uneven)
+    assert made.low == pytest.approx(0.08 - math.hypot(0.03, 0.04))
+    assert made.high == pytest.approx(0.08 + math.hypot(0.03, 0.01))
+    zero = Measure(value=0.0, note="no interval: it never moves")
+    assert independent_difference(span(0.10, 0.03), zero).low == pytest.approx(0.07)
+    assert independent_difference(span(0.1, 0.03), not_scored("none")).reason == "none"
+    assert independent_difference(Measure(value=0.1, note="too few"), zero).reason == "too few"
+
+
+def test_the_interval_of_memory_holds_its_level():
+    """Two gaps with the same truth and unequal lengths: zero is excluded in one case of twenty."""
+    rng, outside = np.random.default_rng(7), 0
+    test = MeanTest(252, CONFIG)
+    for _ in range(400):
+        gap, lost = (rng.normal(0.0003, 0.005, days) for days in (120, 500))
+        made = independent_difference(test.of(gap), test.of(lost))
+        outside += made.low > 0.0 or made.high < 0.0
+    assert outside <= 0.08 * 400
+
+
+def test_a_price_needs_a_record_that_is_long_enough_and_not_watched():
+    series = dict.fromkeys(("alpha", "timing"), np.random.default_rng(1).normal(0.0, 0.01, 59))
+    assert mask_price(series, MeanTest(252, CONFIG), ("w",)).reason.endswith("59 sessions in w")
+    watched = msgspec.structs.replace(CONFIG, watched=True)
+    longer = {"alpha": np.zeros(300)}
+    assert "however often" in mask_price(longer, MeanTest(252, watched), ("w",)).reason
+    assert mask_price(longer, MeanTest(252, CONFIG), ("w",)).lost["alpha"].value == 0.0

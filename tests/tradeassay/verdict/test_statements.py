@@ -49,6 +49,7 @@ LIMITS = {
     "files were open to it",
     "memory is not certain",
     "memory is not excluded",
+    "what the mask took may be memory, or information that it destroyed",
     "recall is not tested",
     "recall is not excluded",
     "what it was shown does not matter",
@@ -414,6 +415,8 @@ def test_two_plays_that_are_significant_together_are_one_reason():
     )
     judged = judge(account(by_model=True, alpha=alpha(0.04, 0.05, tries=1), memory=both), CONFIG)
     assert judged.verdict.kind == "skill"
+    # The sentence rests on both plays, the ratio on one of them.
+    assert "under luck by the unmasked play alone" in judged.verdict.sentence
     stated = judged.statement("alpha")
     assert (stated.value, stated.bearing) == (0.07, "for")
     assert stated.claim == (

@@ -129,12 +129,31 @@ def judge_of_run(source: object) -> Judge | None:
         return None
     run = source
 
-    def judge(config: VerdictConfig, agents: Sequence[str]) -> Assay:
+    def judge(config: VerdictConfig, agents: Sequence[str], mask_price: object) -> Assay:
         from tradeassay_bench.examine.judge import assay_run
 
-        return assay_run(run, config, agents=agents)
+        others = _several_runs("mask_price", mask_price)
+        return assay_run(run, config, agents=agents, mask_price=others)
 
     return judge
+
+
+def _several_runs(what: str, given: object) -> list[runs.Run]:
+    """Return one run or several, each given as a run, its folder or its name; None is none."""
+    if given is None:
+        return []
+    listed = [given] if isinstance(given, str | Path | runs.Run) else given
+    hint = "give a run, its folder or its name, or a list of them"
+    if not isinstance(listed, Iterable):
+        raise UserError(f"expected a run as {what}, got {given!r:.60}", hint=hint)
+    opened: list[runs.Run] = []
+    for one in listed:
+        if isinstance(one, str | Path):
+            one = load_run(_run_or_missing_file(one))
+        if not isinstance(one, runs.Run):
+            raise UserError(f"expected a run that trades as {what}, got {one!r:.60}", hint=hint)
+        opened.append(one)
+    return opened
 
 
 def _run_or_missing_file(source: str | Path) -> str | Path:

@@ -19,8 +19,11 @@ from tradeassay.verdict.own_account import OwnAccount
 from tradeassay.verdict.own_returns import assay_own
 from tradeassay.verdict.record import Assay, Share, Verdict, VerdictConfig
 
-Judge = Callable[[VerdictConfig, Sequence[str]], Assay]
-"""Function that judges all agents of a recorded run, or only the named agents."""
+Judge = Callable[[VerdictConfig, Sequence[str], object], Assay]
+"""Judges one recorded run: all of its agents, or those that are named.
+
+The last argument is the ``mask_price`` of :func:`assay`.
+"""
 
 run_judges: Registry[Callable[[object], Judge | None]] = Registry("run_judge")
 """Function that finds the judge of a recorded run by folder or name. Returns None for a table."""
@@ -131,44 +134,41 @@ def assay(
     portfolios: int = 10_000,
     agents: Sequence[str] = (),
     watched: bool = False,
+    mask_price: object = None,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
-    """Judge an account: skill, luck, market, style, a leaked future, or memory.
+    """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
 
-    ``what`` is one of the following:
+    ``what`` is a recorded run, its folder or name, an account's own returns or value (a pandas or
+    polars table, or a CSV or Parquet file), or a file with its trades. Of a run, ``agents`` chooses
+    some, and ``mask_price`` is another run, or several, of the same models under the same masks on
+    a synthetic world: what a mask takes there is no memory.
 
-    - a recorded run (its folder or name), of which ``agents`` selects some agents;
-    - the returns or values of an account (a pandas or polars table, or a CSV or Parquet file);
-    - a file with the account's trades.
+    With a table go ``benchmark``: its market, as a table, a file, a column, or by name (``sp500``,
+    ``nasdaq``, ``us-market``, until 2018); ``reading``: what cannot be told from the table
+    (:class:`TableReading`, or a dict of its unit, dates, column); ``weights``: a file of what was
+    held; ``dataset``, ``universe``: prices of these names, which measure style; ``between``: what
+    sessions without weights mean, ``cash`` or ``hold``; ``suite``, ``names``, ``turnover``: rules
+    and trades of the random portfolios it is placed among; ``dividends``: the most that the
+    market's returns leave out a year; ``interest``: the most that cash earned; ``prices``,
+    ``cash_at_start``, ``until``, ``symbol``: for a log of trades (:class:`OwnAccount`); ``title``:
+    what it is called.
 
-    Keywords for a table:
-
-    - ``benchmark``: the benchmark as a table, a file, a column, or a name (``sp500``, ``nasdaq`` or
-      ``us-market``, until 2018)
-    - ``reading``: facts that the table does not show (a :class:`TableReading`, or a dict with unit,
-      dates and column)
-    - ``weights``: a file with the weights held
-    - ``dataset``, ``universe``: prices of the assets held, which are used to measure style
-    - ``between``: the meaning of sessions without weights, ``cash`` or ``hold``
-    - ``suite``, ``names``, ``turnover``: rules and trading of the random portfolios for comparison
-    - ``dividends``: the highest annual dividend yield missing from the benchmark's returns
-    - ``interest``: the highest annual interest that cash earned
-    - ``prices``, ``cash_at_start``, ``until``, ``symbol``: for a trade log (:class:`OwnAccount`)
-    - ``title``: the title of the assay
-
-    ``tries`` is the number of strategies tried to find this one (None: 20 are assumed).
-    ``portfolios`` is the number of random portfolios. Set ``watched`` if the account is judged
-    again and again while it grows.
-
-    The result has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises
-    :class:`UserError` if ``what`` cannot be judged.
+    ``tries`` is how many strategies were tried to find this one (None: 20 are assumed),
+    ``portfolios`` how many random ones are drawn, ``watched`` that it is looked at again and again
+    while it grows. The answer has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and
+    ``.frame()``. Raises :class:`UserError` for what cannot be judged.
     """
     asked = {"tries": tries, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed_fields(asked, VerdictConfig))
     check_keys(own, [*inspect.signature(assay).parameters], "an assay", "keyword")
     keywords = _typed_fields(own, AssayFields)
-    made = _assay_of_run(what, config, agents, {**keywords, "benchmark": benchmark})
+    made = _assay_of_run(what, config, agents, mask_price, {**keywords, "benchmark": benchmark})
     if made is None:
+        if mask_price is not None:
+            raise UserError(
+                "'mask_price' is valid only with a run, not with a table", hint="leave it out"
+            )
         table = str(what) if isinstance(what, Path) else what
         other = str(benchmark) if isinstance(benchmark, Path) else benchmark
         if not isinstance(reading, TableReading):
@@ -188,7 +188,11 @@ def assay(
 
 
 def _assay_of_run(
-    what: object, config: VerdictConfig, agents: Sequence[str], own: Mapping[str, object]
+    what: object,
+    config: VerdictConfig,
+    agents: Sequence[str],
+    mask_price: object,
+    own: Mapping[str, object],
 ) -> Assay | None:
     """Return the assay of a recorded run, or None if ``what`` is a table.
 
@@ -205,7 +209,7 @@ def _assay_of_run(
                 raise UserError(
                     f"'{unused[0]}' is valid only with a table, not with a run", hint="leave it out"
                 )
-            return judge(config, several_names("agents", agents))
+            return judge(config, several_names("agents", agents), mask_price)
     if isinstance(what, str | Path) and not run_judges.names():
         raise UserError(
             f"no table '{what}'",

@@ -51,6 +51,11 @@ class AssayRunCommand(opt.FoldedCommand):
     "--recall=FILE|ask recalls",
     "A record of memory recall or counterfactual for its models (repeat), or ask them now.",
 )
+@opt.several(
+    "--mask-price=RUN mask_prices",
+    "The same models and masks on a synthetic world: what a mask takes there is no memory "
+    "(repeat).",
+)
 @capacity_option
 @opt.flag("--regimes", "Show every agent in rising, falling, V-shaped and flat markets.")
 @run_opt.out
@@ -91,7 +96,14 @@ def assay_run(
         memory += ask_models(recorded, say=say) if name == "ask" else [read_record(Path(name))]
     config = VerdictConfig(**{name: given[name] for name in ("tries", "portfolios", "watched")})
     judged = assay_of(
-        recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread
+        recorded,
+        config,
+        agents=agents,
+        leaks=leaks,
+        memory=memory,
+        mask_price=[Run.load(run_opt.find_run(name, out)) for name in given["mask_prices"]],
+        say=say,
+        spread=spread,
     )
     # The run's own page shows the recorded assay of all agents. An assay of some agents gets a
     # separate page.

@@ -22,7 +22,13 @@ from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.verdict import diagnostics
-from tradeassay.verdict.record import AgentAssay, Assay, LeakEvidence, VerdictConfig
+from tradeassay.verdict.record import (
+    AgentAssay,
+    Assay,
+    LeakEvidence,
+    MaskPrice,
+    VerdictConfig,
+)
 from tradeassay_bench.core.closeness import close
 from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.examine import run_evidence
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 LEAKS_STATED = "leak tests are not repeated: what they say is as stated by the runner"
 OTHER_SCORES = "the file of scores changed after the assay was made, so report does not show it"
 RECALL_STATED = "models are not asked again what they remember: it is as stated by the runner"
+PRICE_STATED = "the mask's price comes from another run: it is as stated by the runner"
 
 
 class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,6 +107,8 @@ def stated_in(assay: Assay) -> tuple[str, ...]:
         stated.append(LEAKS_STATED)
     if any(agent.recall is not None for agent in assay.agents):
         stated.append(RECALL_STATED)
+    if any(_price_of(agent) is not None for agent in assay.agents):
+        stated.append(PRICE_STATED)
     return tuple(stated)
 
 
@@ -133,8 +142,8 @@ def check_assay(run: Run, report: VerifyReport) -> VerifyReport:
     if again.changed:
         outcome: Word = "cannot be checked" if unsure else "contradicted"
         claim = ClaimOutcome(claim="assay", outcome=outcome, why=again.changed)
-    elif again.leaks_stated:
-        claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=LEAKS_STATED)
+    elif again.stated:
+        claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=again.stated)
     else:
         claim = ClaimOutcome(claim="assay", outcome="re-derived")
     for added in (claim, *again.memory):
@@ -152,7 +161,7 @@ class _MadeAgain:
 
     kept: RecordedAssay | None = None
     changed: str = ""
-    leaks_stated: bool = False
+    stated: str = ""
     tries_missing: str = ""
     memory: list[ClaimOutcome] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -167,7 +176,11 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
         kept = msgspec.json.decode(content, type=RecordedAssay)
         result.kept = kept
         records = [parse_record(bytes(content_of_record)) for content_of_record in kept.memory]
-        impossible = chain(_impossible_tries(kept.assay), _impossible_leaks(run, kept.assay))
+        impossible = chain(
+            _impossible_tries(kept.assay),
+            _impossible_leaks(run, kept.assay),
+            _impossible_prices(kept.assay),
+        )
         result.changed = next(impossible, "")
         if not result.changed:
             outside = _outside_facts(kept.assay)
@@ -178,7 +191,10 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
             result.changed = next(
                 (f"{where} is {old!r:.60}, but here {new!r:.60}" for where, old, new in changes), ""
             )
-            result.leaks_stated = any(facts.leaks is not None for facts in outside.values())
+            if any(facts.leaks is not None for facts in outside.values()):
+                result.stated = LEAKS_STATED
+            elif any(facts.price is not None for facts in outside.values()):
+                result.stated = PRICE_STATED
             result.tries_missing = "" if result.changed else _tries_missing(run, kept.assay)
         chosen = differences(
             msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config)
@@ -208,9 +224,16 @@ def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
             tried = diagnostics.Tried(found=agent.tries.found, effective=int(agent.tries.effective))
         leaks = msgspec.structs.replace(agent.leaks, files_open=False)
         facts[agent.setting, agent.agent] = OutsideFacts(
-            tried=tried, leaks=None if leaks == untested else leaks
+            tried=tried, leaks=None if leaks == untested else leaks, price=_price_of(agent)
         )
     return facts
+
+
+def _price_of(agent: AgentAssay) -> MaskPrice | None:
+    """Return the mask's price that an assay rests on, or None."""
+    if agent.memory is None or isinstance(agent.memory.price, msgspec.UnsetType):
+        return None
+    return agent.memory.price
 
 
 def _impossible_tries(kept: Assay) -> Iterator[str]:
@@ -271,6 +294,24 @@ def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
                 f"{agent.agent}'s leak test has a sentence that no leak test writes: "
                 f"{leaks.sentence!r:.60}"
             )
+
+
+def _impossible_prices(kept: Assay) -> Iterator[str]:
+    """Yield prices of masks that no other run can have shown.
+
+    A price comes from another world than the one that is judged, and lies inside its interval.
+    """
+    for agent in kept.agents:
+        price = _price_of(agent)
+        if price is None:
+            continue
+        if not price.worlds or agent.dataset in price.worlds:
+            yield f"{agent.agent}'s mask has a price from no other world"
+        for claim, lost in price.lost.items():
+            if lost.value is None or lost.low is None or lost.high is None:
+                continue
+            if not lost.low <= lost.value <= lost.high or lost.level != kept.config.level:
+                yield f"{agent.agent}'s lost information on {claim} lies outside its interval"
 
 
 def _sessions_behind(bound: float) -> int:

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from tradeassay.core.arrays import Floats
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import not_scored
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.ranks import places
 from tradeassay.verdict import diagnostics, evidence
-from tradeassay.verdict.attribution import Attribution
 from tradeassay.verdict.judge import judge
 from tradeassay.verdict.own_account import OwnAccount
 from tradeassay.verdict.own_returns import assay_own
@@ -31,6 +29,7 @@ from tradeassay.verdict.record import (
     Dollars,
     LeakEvidence,
     LuckEvidence,
+    MaskPrice,
     MemoryEvidence,
     Ranks,
     VerdictConfig,
@@ -40,8 +39,15 @@ from tradeassay_bench.agents import files_open
 from tradeassay_bench.agents.own_file import CLOSED
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.examine import run_evidence
+from tradeassay_bench.examine.agent_rows import (
+    AgentRow,
+    agent_row,
+    masked_twin,
+    mostly_unanswered,
+)
 from tradeassay_bench.examine.attribute import RunAttribution, attribute_run
 from tradeassay_bench.examine.luck.luck import Luck, LuckConfig, luck_of_episode
+from tradeassay_bench.examine.mask_price import mask_prices
 from tradeassay_bench.runs.score import NET_RETURN
 from tradeassay_bench.runs.store.run import shown_title
 from tradeassay_bench.runs.summary.figures import option_words
@@ -50,37 +56,13 @@ from tradeassay_bench.runs.summary.models import calibration_of, journals_of
 if TYPE_CHECKING:
     from tradeassay_bench.examine.leaks.leak_result import LeakTestReport
     from tradeassay_bench.examine.memory import MemoryRecord
-    from tradeassay_bench.runs import AgentScores, AgentSpec, Run
+    from tradeassay_bench.runs import AgentSpec, Run
 
 PAPER = "the run follows the paper's convention; the account's own returns are judged"
 FILES_SHUT = (
     "its program had no access to files or network while it ran, enforced by the kernel: "
     "it saw only the view"
 )
-_MASKS = ("blinded", "stock-blind", "date-blind")
-"""The masks in order of preference for the contrast, from the mask that hides most."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One agent in one setting while its findings are collected.
-
-    ``daily`` is None if the agent has no result.
-    """
-
-    scores: AgentScores
-    complete: tuple[Attribution, ...]
-    daily: dict[str, Floats] | None
-    year: int
-    mask: str | None
-    mode: str | None
-    by_model: bool
-    tried: diagnostics.Tried = diagnostics.NO_TRIES
-
-    @property
-    def sessions(self) -> tuple[str, ...]:
-        """Return the sessions of the first seed with a result."""
-        return self.complete[0].daily.sessions if self.complete else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +75,7 @@ class OutsideFacts:
 
     tried: diagnostics.Tried = diagnostics.NO_TRIES
     leaks: LeakEvidence | None = None
+    price: MaskPrice | None = None
 
 
 def assay_run(
@@ -102,6 +85,7 @@ def assay_run(
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
     memory: Sequence[MemoryRecord] = (),
+    mask_price: Sequence[Run] = (),
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
     outside: Mapping[tuple[str, str], OutsideFacts] | None = None,
@@ -130,7 +114,7 @@ def assay_run(
     attribution = attribute_run(
         run, convention="corrected", bootstrap=bootstrap, spread=spread, intervals=False
     )
-    rows = [_row(run, scored, attribution) for scored in scores]
+    rows = [agent_row(run, scored, attribution) for scored in scores]
     if outside is not None:
         stated = {place: facts.tried for place, facts in outside.items()}
         places = [(row.scores.setting, run.names[row.scores.agent]) for row in rows]
@@ -149,6 +133,10 @@ def assay_run(
         _ranks(rows),
         run_evidence.contrast_of(run, [row.mask for row in rows], config),
     )
+    prices: dict[tuple[str, str], MaskPrice] = {}
+    if mask_price:
+        say("measuring the mask's price ...")
+        prices = mask_prices(run, rows, selected, mask_price, config, spread=spread)
     luck: dict[str, Luck] = {}
     if config.portfolios:
         keys = list(
@@ -172,6 +160,12 @@ def assay_run(
             )
             findings = msgspec.structs.replace(findings, leaks=stated_leaks)
         findings = run_evidence.with_contrast(findings, contrast, row.mode)
+        price = prices.get((row.scores.setting, row.scores.agent))
+        if facts is not None and facts.price is not None:
+            price = facts.price
+        if price is not None and findings.memory is not None:
+            priced = evidence.with_price(findings.memory, price)
+            findings = msgspec.structs.replace(findings, memory=priced)
         findings = run_evidence.with_recall(
             findings, run, scores=row.scores, mask=row.mask, records=memory
         )
@@ -191,7 +185,7 @@ def assay_run(
     )
 
 
-def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
+def _titles(run: Run, rows: Sequence[AgentRow]) -> dict[str, str]:
     """Return titles of settings: the benchmark suite and what distinguishes its settings."""
     first = {row.scores.setting: run.episode(row.scores.episodes[0]) for row in rows}
     titles = {}
@@ -215,36 +209,10 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
     return titles
 
 
-def _row(run: Run, scores: AgentScores, attribution: RunAttribution) -> _Row:
-    """Return the data from which the findings on one agent are derived."""
-    episode = run.episode(scores.episodes[0])
-    complete = [
-        attribution.episodes[key]
-        for key in scores.episodes
-        if attribution.episodes[key].linked is not None
-    ]
-    same = (
-        bool(complete)
-        and len({episode_parts.daily.sessions for episode_parts in complete}) == 1
-        and bool(complete[0].daily.sessions)
-    )
-    record = run.manifest.protocols.get(scores.setting)
-    mask, mode = (None if record is None else record.config.get(name) for name in ("mask", "mode"))
-    return _Row(
-        scores=scores,
-        complete=tuple(complete),
-        daily=run_evidence.rows_of_seeds(complete) if same else None,
-        year=run.manifest.benchmark(episode).periods_per_year,
-        mask=str(mask) if episode.by_model and mask is not None else None,
-        mode=None if mode is None else str(mode),
-        by_model=episode.by_model,
-    )
-
-
 def _findings(
     run: Run,
-    row: _Row,
-    rows: Sequence[_Row],
+    row: AgentRow,
+    rows: Sequence[AgentRow],
     attribution: RunAttribution,
     ranks: Mapping[tuple[str, str], Ranks],
     config: VerdictConfig,
@@ -350,7 +318,7 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
 
 
 def _memory(
-    row: _Row, rows: Sequence[_Row], config: VerdictConfig, alpha: Alpha
+    row: AgentRow, rows: Sequence[AgentRow], config: VerdictConfig, alpha: Alpha
 ) -> MemoryEvidence | None:
     """Return the contrast with the masked setting of the same agent.
 
@@ -359,37 +327,18 @@ def _memory(
     if not row.by_model or row.mask not in (None, evidence.BRIGHT):
         return None
 
-    def setting(other: _Row) -> tuple[object, ...]:
-        """Return a key that is equal for settings that differ in the mask only.
-
-        A control arm is a separate setting.
-        """
-        parts = other.scores.setting.replace("__", "+").split("+")
-        bare = tuple(part for part in parts if not part.startswith("mask="))
-        return other.scores.agent, other.scores.benchmark, other.scores.dataset, bare
-
-    masked_rows = [
-        other for other in rows if other.mask in _MASKS and setting(other) == setting(row)
-    ]
-    twins = [
-        other
-        for other in masked_rows
-        if not other.complete or not row.complete or other.sessions == row.sessions
-    ]
-    if not twins:
+    twin = masked_twin(row, rows)
+    if twin is None:
         return evidence.no_memory("it was not run under a mask")
-    twin = min(twins, key=lambda other: _MASKS.index(str(other.mask)))
     if (
         row.daily is None
         or twin.daily is None
         or twin.daily["total"].size != row.daily["total"].size
     ):
         return evidence.no_memory("the masked run has no result over the same sessions")
-    failed = twin.scores.measures["failure_rate"].median.value
-    if failed is not None and failed > config.failed_sessions:
-        return evidence.no_memory(
-            f"the masked run had no usable answer on {failed:.0%} of its sessions"
-        )
+    unanswered = mostly_unanswered(twin, config)
+    if unanswered is not None:
+        return evidence.no_memory(f"the masked run {unanswered}")
     test = evidence.MeanTest(row.year, config, alpha.comparisons, alpha.tries)
     return evidence.memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
 
@@ -401,7 +350,7 @@ def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
+def _ranks(rows: Sequence[AgentRow]) -> dict[tuple[str, str], Ranks]:
     """Return the ranks of all agents, by setting and label."""
     ranks = {}
     for setting in dict.fromkeys(row.scores.setting for row in rows):
@@ -427,6 +376,7 @@ def assay(
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
     memory: Sequence[MemoryRecord] = (),
+    mask_price: Sequence[Run] = (),
     home: Path | str | None = None,
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
@@ -455,7 +405,18 @@ def assay(
         what = Run.load(path, home=home) if path.is_dir() else str(path)
     if isinstance(what, Run):
         return assay_run(
-            what, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread
+            what,
+            config,
+            agents=agents,
+            leaks=leaks,
+            memory=memory,
+            mask_price=mask_price,
+            say=say,
+            spread=spread,
+        )
+    if mask_price:
+        raise UserError(
+            "'mask_price' is valid only with a run, not with a table", hint="leave it out"
         )
     if not isinstance(what, OwnAccount):
         what = OwnAccount(returns=what, home=None if home is None else str(home))

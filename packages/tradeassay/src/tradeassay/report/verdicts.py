@@ -89,6 +89,9 @@ class VerdictBoard:
                     yield Text(f"    {one.agent} is not ranked: {one.ranks.unranked}", style="dim")
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
+                memory = one.statement("memory")
+                if memory is not None:
+                    yield Text(f"    {memory.claim}", style="dim")
                 if places := place_words(one):
                     yield Text(f"    {places}", style="dim")
                 if one.capacity is not None and one.capacity.low > 0.0:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from tradeassay.core.measure import Measure, above, below
 from tradeassay.verdict.evidence import convex, gained, least_alpha, never_moves, unearned
 from tradeassay.verdict.recalled import AlphaSplit
@@ -18,6 +20,7 @@ from tradeassay.verdict.record import (
     Claim,
     Contrast,
     MemoryEvidence,
+    PricedGap,
     VerdictConfig,
     is_likelier,
 )
@@ -59,6 +62,8 @@ def claims_that_persist(account: AgentFindings, config: VerdictConfig) -> Claims
 
 
 def _sum_is_memory(both: Contrast) -> bool:
+    if is_lost_information(both):
+        return False
     if above(both.gap):
         return not above(both.masked)
     return mostly_lost(both)
@@ -195,10 +200,13 @@ def is_memory(account: AgentFindings, claim: Claim, config: VerdictConfig) -> bo
     if memory is None or memory.doubted:
         return False
     if contrast is not None and above(contrast.gap):
-        return not above(contrast.masked)
+        if above(contrast.masked):
+            return False
+        if not is_lost_information(contrast):
+            return True
     if claim == "alpha" and memory.fade is not None and above(memory.fade):
         return True
-    if contrast is None or not mostly_lost(contrast):
+    if contrast is None or is_lost_information(contrast) or not mostly_lost(contrast):
         return False
     # A claim that random portfolios do not confirm either is luck and not memory.
     return claim != "alpha" or beats_random_portfolios(account, config)
@@ -229,10 +237,32 @@ def looks_familiar(account: AgentFindings, claim: Claim) -> bool:
     return above(recall.interaction) and (split is None or not above(split.rest))
 
 
+def split_gap(contrast: MemoryEvidence | Contrast | None) -> PricedGap | None:
+    """Return lost information and memory in a gap; None where the mask's price is not measured."""
+    if contrast is None or isinstance(contrast.priced, msgspec.UnsetType):
+        return None
+    return None if contrast.priced.remembered.value is None else contrast.priced
+
+
+def is_lost_information(contrast: MemoryEvidence | Contrast) -> bool:
+    """Return whether lost information may be all of a gap.
+
+    That clears an agent, and never accuses it.
+    """
+    priced = split_gap(contrast)
+    return priced is not None and not above(priced.remembered)
+
+
+def takes_memory(contrast: MemoryEvidence | Contrast | None) -> bool:
+    """Return whether a mask takes something, significantly, that lost information does not
+    explain.
+    """
+    return contrast is not None and above(contrast.gap) and not is_lost_information(contrast)
+
+
 def surely_memory(account: AgentFindings, claim: Claim) -> bool:
     """Return whether a mask significantly removes a claim, or recall explains it."""
-    contrast = contrast_of(account, claim)
-    return (contrast is not None and above(contrast.gap)) or is_recalled(account, claim)
+    return takes_memory(contrast_of(account, claim)) or is_recalled(account, claim)
 
 
 def stands_under_mask(account: AgentFindings, claim: Claim = "alpha") -> bool:
@@ -246,10 +276,8 @@ def partly_memory(account: AgentFindings, claim: Claim) -> bool:
     split = split_of(account, claim)
     if split is not None and split.partly:
         return True
-    contrast, memory = contrast_of(account, claim), account.memory
-    if contrast is None or memory is None:
-        return False
-    return above(contrast.gap) and not memory.doubted
+    memory = account.memory
+    return memory is not None and not memory.doubted and takes_memory(contrast_of(account, claim))
 
 
 def mostly_lost(contrast: MemoryEvidence | Contrast) -> bool:

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from tradeassay.core.measure import FILES_OPEN, above
 from tradeassay.verdict._claims import (
     beats_random_portfolios,
     claims_of_account,
     claims_that_persist,
     contrast_of,
+    is_lost_information,
+    is_recalled,
+    mostly_lost,
+    split_gap,
     split_of,
     surely_memory,
 )
@@ -23,7 +29,9 @@ from tradeassay.verdict.evidence import least_alpha, unearned_words
 from tradeassay.verdict.record import (
     PRAISE,
     AgentFindings,
+    Claim,
     Kind,
+    MemoryEvidence,
     StabilityEvidence,
     VerdictConfig,
 )
@@ -68,16 +76,46 @@ def _style_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 def _memory_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
     dropped = claims_that_persist(account, config).dropped
+    unpriced = _unpriced_limit(account, dropped)
     if any(surely_memory(account, claim) for claim in dropped):
-        return (
-            alpha_limits(account, config) if "alpha" in claims_of_account(account, config) else []
-        )
+        if "alpha" not in claims_of_account(account, config):
+            return unpriced
+        return unpriced + alpha_limits(account, config)
     gaps = []
     for claim in dropped:
         contrast = contrast_of(account, claim)
         if contrast is not None:
             gaps.append(spanned(contrast.gap))
-    return [f"memory is not certain: unmasked less masked is {' and '.join(gaps)} a year"]
+    uncertain = f"memory is not certain: unmasked less masked is {' and '.join(gaps)} a year"
+    return [uncertain, *unpriced]
+
+
+def _unpriced_limit(account: AgentFindings, dropped: tuple[Claim, ...]) -> list[str]:
+    """Return the limit that a mask takes information as well as memory, where nobody measured
+    how much.
+    """
+    memory = account.memory
+    unpriced = False
+    for claim in dropped:
+        contrast = contrast_of(account, claim)
+        if contrast is None or is_recalled(account, claim):
+            continue
+        if above(contrast.gap) or mostly_lost(contrast):
+            unpriced = unpriced or split_gap(contrast) is None
+    if memory is None or not unpriced:
+        return []
+    why = "the mask's price is not measured"
+    if not isinstance(memory.price, msgspec.UnsetType) and memory.price.reason is not None:
+        why += f" ({memory.price.reason})"
+    return [f"what the mask took may be memory, or information that it destroyed: {why}"]
+
+
+def _may_hide_memory(memory: MemoryEvidence, config: VerdictConfig) -> bool:
+    """Return whether a gap may be lost information, or memory as large as what is called alpha."""
+    priced = split_gap(memory)
+    if priced is None or not above(memory.gap) or not is_lost_information(memory):
+        return False
+    return not above(memory.masked) and (priced.remembered.high or 0.0) >= config.floor
 
 
 def answer_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
@@ -152,7 +190,7 @@ def evidence_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
     """Return the limits from missing evidence on memory, look-ahead, costs, timing and luck."""
     if account.method == "returns":
         return _limits_of_returns(account)
-    limits = [*_recall_limits(account), *_look_ahead_limits(account, config)]
+    limits = [*_recall_limits(account, config), *_look_ahead_limits(account, config)]
     if account.parts and part_of(account, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
     if account.timing is None and account.market.value is None:
@@ -197,7 +235,7 @@ def _look_ahead_limits(account: AgentFindings, config: VerdictConfig) -> list[st
     return [f"look-ahead on up to {share} of days is not excluded: the leak test was too short"]
 
 
-def _recall_limits(account: AgentFindings) -> list[str]:
+def _recall_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
     """Return the reasons why memory is not excluded. A rule has none."""
     memory, recall = account.memory, _recall_limit(account)
     masked = account.mask not in (None, "bright")
@@ -209,6 +247,10 @@ def _recall_limits(account: AgentFindings) -> list[str]:
         limits.append(f"memory is not excluded: {why}")
     if recall is not None:
         limits.append(recall)
+    priced = split_gap(memory)
+    if memory is not None and priced is not None and _may_hide_memory(memory, config):
+        rest = f"{spanned(priced.remembered)} a year"
+        limits.append(f"memory is not excluded: beyond lost information the mask takes {rest}")
     if memory is not None and memory.doubted:
         control = "a control, which cannot remember, shows a gap too"
         limits.append(f"the memory contrast is in doubt: {control}")

@@ -6,7 +6,13 @@ import re
 
 from tradeassay.core.measure import Measure, above
 from tradeassay.factors import factor_words
-from tradeassay.verdict._claims import CLAIM_WORDS, contrast_of, split_of
+from tradeassay.verdict._claims import (
+    CLAIM_WORDS,
+    contrast_of,
+    split_gap,
+    split_of,
+    takes_memory,
+)
 from tradeassay.verdict.evidence import leaning
 from tradeassay.verdict.recalled import split_sentence
 from tradeassay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, VerdictConfig
@@ -64,10 +70,14 @@ def tries_words(account: AgentFindings) -> str:
 
 def likelier_words(account: AgentFindings, likelihood: float) -> str:
     """Return in words whether skill or luck's best try is likelier, and by how much."""
-    luck = tries_words(account)
+    luck, memory = tries_words(account), account.memory
+    by = ""
+    if memory is not None and memory.both is not None and not above(account.known_alpha.tested):
+        # A verdict may rest on both plays. The ratio is that of the unmasked one.
+        by = " by the unmasked play alone" if above(memory.both) else ""
     if likelihood > 1.0:
-        return f"{times(likelihood)} likelier under skill than under {luck}"
-    return f"{luck} is {times(1.0 / likelihood)} likelier than skill"
+        return f"{times(likelihood)} likelier under skill than under {luck}{by}"
+    return f"{luck} is {times(1.0 / likelihood)} likelier than skill{by}"
 
 
 def tries_are_assumed(account: AgentFindings) -> bool:
@@ -225,6 +235,25 @@ def brought(account: AgentFindings, claim: Claim) -> str:
     return f"{spanned(account.timing.per_year)} a year from being invested when the market rose"
 
 
+_HIDDEN = {"stock-blind": "names", "date-blind": "dates"}
+"""What a mask hides; any other hides names and dates."""
+
+
+def price_words(account: AgentFindings, claim: Claim) -> str:
+    """Say how much of a gap is lost information and how much memory; empty where that is not
+    measured.
+    """
+    memory, contrast = account.memory, contrast_of(account, claim)
+    priced = split_gap(contrast)
+    if memory is None or contrast is None or priced is None:
+        return ""
+    hidden = _HIDDEN.get(str(memory.against), "names and dates")
+    of_claim = "" if claim == "alpha" else f" of {CLAIM_WORDS[claim]}"
+    worth = f"{hidden} are worth {percent(contrast.gap.value)} a year{of_claim}"
+    lost, remembered = spanned(priced.lost), spanned(priced.remembered)
+    return f"{worth}: {lost} is lost information, {remembered} memory"
+
+
 def memory_of_claim(account: AgentFindings, claim: Claim, *, whole: bool) -> str:
     """Return the part of a claim that is memory, as text.
 
@@ -232,12 +261,14 @@ def memory_of_claim(account: AgentFindings, claim: Claim, *, whole: bool) -> str
     """
     contrast, split, memory = contrast_of(account, claim), split_of(account, claim), account.memory
     explained = split is not None and (whole or split.partly)
-    if explained and (contrast is None or not above(contrast.gap)):
+    if explained and not takes_memory(contrast):
         assert split is not None
         return f"of its {CLAIM_WORDS[claim]}, {split_sentence(split).rstrip('.')}"
     if contrast is None or memory is None:
         return ""
-    gap = f"{CLAIM_WORDS[claim]} is memory ({spanned(contrast.gap)} a year)"
+    priced = split_gap(contrast)
+    size = contrast.gap if priced is None else priced.remembered
+    gap = f"{CLAIM_WORDS[claim]} is memory ({spanned(size)} a year)"
     if whole:
         return f"its {gap}"
     left = f"part stays under '{memory.against}' ({spanned(contrast.masked)})"

@@ -19,8 +19,11 @@ from tradeassay.verdict.record import (
     CASH,
     AgentFindings,
     Alpha,
+    Claim,
     Contrast,
+    MaskPrice,
     MemoryEvidence,
+    PricedGap,
     Together,
     VerdictConfig,
 )
@@ -242,13 +245,9 @@ def memory_evidence(
     """
     if bright[ALPHA].size < test.config.rows_needed(test.year):
         return no_memory(f"{TOO_SHORT}: {bright[ALPHA].size} sessions under '{against}'")
-    held = _holds(bright)
-    idle = held & ~_holds(masked)
-    if idle.sum() > 0.5 * held.sum():
-        return no_memory(
-            f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it "
-            "did"
-        )
+    idle = stays_out(bright, masked)
+    if idle is not None:
+        return no_memory(idle)
     # A gap is evidence against skill. It is tested as one comparison, whatever the number of tries.
     gap = msgspec.structs.replace(test, comparisons=1)
     parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, ALPHA)}
@@ -287,8 +286,23 @@ def memory_evidence(
     )
 
 
-def _holds(rows: Mapping[str, Floats]) -> Bools:
-    """Return the sessions with holdings: the market exposure or the return is not 0."""
+def stays_out(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> str | None:
+    """Say that the masked play mostly held nothing where the unmasked one did; None if it did
+    not.
+    """
+    held = holds(bright)
+    idle = held & ~holds(masked)
+    if idle.sum() <= 0.5 * held.sum():
+        return None
+    return (
+        f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
+    )
+
+
+def holds(rows: Mapping[str, Floats]) -> Bools:
+    """Return the sessions on which an account held something: its share in the market, or its
+    return, is not 0.
+    """
     holds: Bools = (rows["total"] != 0.0) | (rows.get(INVESTED, rows["total"]) != 0.0)
     return holds
 
@@ -297,3 +311,95 @@ def no_memory(reason: str) -> MemoryEvidence:
     return MemoryEvidence(
         against=None, gap=not_scored(reason), masked=not_scored(reason), reason=reason
     )
+
+
+# The mask's price
+
+
+def gaps_of(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> dict[Claim, Floats]:
+    """Return what a mask takes of every claim, session by session. What is not claimed is 0."""
+    one, other = claims_of(bright), claims_of(masked)
+    nothing = np.zeros(bright[ALPHA].size)
+
+    def gap(claim: str) -> Floats:
+        return one.get(claim, nothing) - other.get(claim, nothing)
+
+    alpha, timing = bright[ALPHA] - masked[ALPHA], gap("timing")
+    return {
+        "alpha": alpha,
+        "timing": timing,
+        "style_timing": gap("style_timing"),
+        "together": alpha + timing,
+    }
+
+
+def mask_price(gaps: Mapping[Claim, Floats], test: MeanTest, worlds: tuple[str, ...]) -> MaskPrice:
+    """Return what a mask costs by an agent's :func:`gaps_of` plays in worlds that no model can
+    have read.
+    """
+    sessions = next(iter(gaps.values())).size
+    if test.config.watched:
+        reason = "no band that holds however often it is looked at is known for a difference of two"
+        return MaskPrice(worlds=worlds, sessions=sessions, reason=reason)
+    if sessions < test.config.rows_needed(test.year):
+        reason = f"{TOO_SHORT}: {sessions} sessions in {', '.join(worlds)}"
+        return MaskPrice(worlds=worlds, sessions=sessions, reason=reason)
+    # A gap speaks against skill: it is tested as one comparison, as in :func:`memory_evidence`.
+    alone = msgspec.structs.replace(test, comparisons=1)
+    lost = {claim: alone.of(series) for claim, series in gaps.items()}
+    return MaskPrice(worlds=worlds, sessions=sessions, lost=lost)
+
+
+def with_price(memory: MemoryEvidence, price: MaskPrice) -> MemoryEvidence:
+    """Return a contrast whose gaps are split into lost information and memory."""
+    if memory.gap.value is None:
+        return memory
+
+    def split(claim: Claim, contrast: MemoryEvidence | Contrast) -> PricedGap:
+        lost = price.lost.get(claim, not_scored(price.reason or "it was not measured"))
+        return PricedGap(lost=lost, remembered=independent_difference(contrast.gap, lost))
+
+    changes: dict[str, Any] = {"price": price, "priced": split("alpha", memory)}
+    contrasts: dict[Claim, Contrast | None] = {
+        "timing": memory.timing,
+        "style_timing": memory.style_timing,
+        "together": memory.together,
+    }
+    for claim, contrast in contrasts.items():
+        if contrast is not None:
+            changes[claim] = msgspec.structs.replace(contrast, priced=split(claim, contrast))
+    return msgspec.structs.replace(memory, **changes)
+
+
+def independent_difference(one: Measure, other: Measure) -> Measure:
+    """Return the difference of two independent numbers; the squares of their errors on each side
+    are added.
+
+    Such an interval holds its level where those of the two do, without knowing their degrees of
+    freedom (Zou and Donner 2008). No number where either has no interval, because the difference
+    would have none.
+    """
+    for measure in (one, other):
+        if measure.value is None:
+            return not_scored(str(measure.reason))
+    ends, other_ends = _ends(one), _ends(other)
+    if ends is None or other_ends is None:
+        missing = one if ends is None else other
+        return not_scored(missing.note or "it has no interval")
+    value, lost = one.value or 0.0, other.value or 0.0
+    down = math.hypot(value - ends[0], other_ends[1] - lost)
+    up = math.hypot(ends[1] - value, lost - other_ends[0])
+    return Measure(
+        value=significant(value - lost),
+        low=significant(value - lost - down),
+        high=significant(value - lost + up),
+        level=one.level,
+        note="the squares of both errors are added",
+    )
+
+
+def _ends(measure: Measure) -> tuple[float, float] | None:
+    """Return the ends of an interval. A series of zeros has none, and is known without error."""
+    if measure.low is not None and measure.high is not None:
+        return measure.low, measure.high
+    return (0.0, 0.0) if measure.value == 0.0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -55,7 +56,11 @@ class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_sentence(split: AlphaSplit) -> str:
-    """Return a sentence on the part that recall explains, no stronger than the numbers."""
+    """Say what recall explains, never more surely than the numbers. Numbers have a true minus."""
+    return re.sub(r"-(?=\d)", "\u2212", _words(split))
+
+
+def _words(split: AlphaSplit) -> str:
     explained, rest, share = split.explained, split.rest, split.share
     if (
         explained.value is None

@@ -263,6 +263,27 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: tuple[float, ...] = ()
 
 
+class MaskPrice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a mask costs an agent in ``worlds`` that no model can have read, claim by claim.
+
+    Nothing can be remembered there, so a gap is information that the mask destroyed. ``lost`` are
+    yearly gaps with their intervals, over ``sessions``. They have no value where there is a
+    ``reason``.
+    """
+
+    worlds: tuple[str, ...]
+    sessions: int = 0
+    lost: dict[Claim, Measure] = {}
+    reason: str | None = None
+
+
+class PricedGap(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gap is made of: ``lost`` information, and ``remembered``, the gap minus it."""
+
+    lost: Measure
+    remembered: Measure
+
+
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """One claim in the play and in the play under a mask.
 
@@ -273,6 +294,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     masked: Measure
     confirmed: bool
     shrinks: bool
+    priced: PricedGap | msgspec.UnsetType = msgspec.UNSET
 
 
 class Together(Contrast, frozen=True, kw_only=True):
@@ -285,19 +307,19 @@ class Together(Contrast, frozen=True, kw_only=True):
 
 
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The contrast with the same agent when it could not know names or dates.
+    """The same agent where it could not know names or dates.
 
-    ``gap`` is the annual alpha unmasked minus masked, session by session. ``parts`` are such
-    differences by part. ``masked`` is alpha under the mask. ``both`` is the alpha of an account
-    with both plays in equal parts, and ``both_at_tries`` has an interval corrected for all tries.
-    ``confirmed`` is true if the masked alpha is above zero in a one-sided test at twice the
-    one-sided error level. An unmasked alpha that is significant does not need the same confidence
-    again. ``shrinks`` is true if the gap is above zero in such a test.
-
-    ``sentence`` and ``per_window`` are the contrast over all windows of the run; ``per_window`` is
-    the selection lost per window. ``doubted`` is true if a control, which cannot remember, has a
-    gap too. ``fade`` is the selection before the model's cutoff minus the selection after it.
-    ``reason`` says why there is no contrast.
+    ``gap`` is the yearly alpha unmasked less masked, session by session; ``parts`` are such
+    differences by part; ``masked`` is alpha under the mask, and ``both`` that of an account that
+    holds both plays in equal parts. ``both_at_tries`` is the same with an interval that allows for
+    all tries. ``confirmed`` is whether the masked alpha is above zero by a one-sided test at twice
+    the error of one side: an alpha that is certain unmasked need not be found twice as surely.
+    ``shrinks`` is whether the gap is, by such a test. The contrast over all windows of the run says
+    ``sentence`` and ``per_window``, the selection lost in one of them; ``doubted`` is that a
+    control, which cannot remember, shows a gap too; ``fade`` is the selection before the model's
+    cutoff less that after it. ``reason`` says why there is no contrast. ``price`` is what the mask
+    costs in a world that no model can have read, and ``priced`` splits the gap by it. Both are
+    unset where nobody measured it.
     """
 
     against: str | None
@@ -316,6 +338,8 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     style_timing: Contrast | None = None
     together: Together | None = None
     reason: str | None = None
+    price: MaskPrice | msgspec.UnsetType = msgspec.UNSET
+    priced: PricedGap | msgspec.UnsetType = msgspec.UNSET
 
 
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,6 +54,18 @@ def _scored(quantity: str) -> Quantity:
     return Quantity(info.title, _SCORED_UNITS.get(quantity, "ratio"), info.defined)
 
 
+def _priced(prefix: str, of_claim: str, gap: str) -> dict[str, Quantity]:
+    """Return the two quantities that sum to a gap under a mask: lost information and memory."""
+    return {
+        f"{prefix}lost-information": Quantity(
+            f"Lost information{of_claim}", "share a year", f"{gap} in a world no model has read."
+        ),
+        f"{prefix}memory": Quantity(
+            f"Memory{of_claim}", "share a year", f"{gap}, minus lost information."
+        ),
+    }
+
+
 QUANTITIES: dict[str, Quantity] = {
     "return": Quantity(
         "Return", "share", "What the account made over the whole record, net of its costs."
@@ -183,19 +195,23 @@ QUANTITIES: dict[str, Quantity] = {
     "mask-gap": Quantity(
         "Loss under the mask", "share a year", "Alpha minus alpha under the mask."
     ),
+    **_priced("", "", "Loss under the mask"),
     "timing-mask-gap": Quantity(
         "Timing lost under the mask", "share a year", "Timing minus timing under the mask."
     ),
+    **_priced("timing-", " on timing", "Timing lost under the mask"),
     "style-timing-mask-gap": Quantity(
         "Timing of styles lost under the mask",
         "share a year",
         "Timing of styles minus timing of styles under the mask.",
     ),
+    **_priced("style-timing-", " on timing of styles", "Timing of styles lost"),
     "names-and-days-mask-gap": Quantity(
         "Names and days lost under the mask",
         "share a year",
         "Alpha and timing together minus the same under the mask.",
     ),
+    **_priced("names-and-days-", " on names and days", "Names and days lost"),
     "recalled-alpha": Quantity(
         "Alpha that recall explains",
         "share a year",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from tradeassay.core.measure import Measure, above, at_most, below, not_scored
 from tradeassay.verdict._claims import (
     CLAIM_WORDS,
@@ -13,8 +15,10 @@ from tradeassay.verdict._claims import (
     lacks_market,
     looks_familiar,
     rests_on_both_plays,
+    split_gap,
     split_of,
     stands_under_mask,
+    takes_memory,
     too_good,
 )
 from tradeassay.verdict._phrases import (
@@ -26,6 +30,7 @@ from tradeassay.verdict._phrases import (
     part_of,
     part_words,
     percent,
+    price_words,
     signed,
     skew_words,
     spanned,
@@ -55,6 +60,13 @@ from tradeassay.verdict.record import (
 from tradeassay.verdict.statement import QUANTITIES, SCORED, Bearing, Statement
 
 _PARTS = {"common": "market", "style": "style", "trading": "trading"}
+_PRICED: dict[Claim, str] = {
+    "alpha": "",
+    "timing": "timing-",
+    "style_timing": "style-timing-",
+    "together": "names-and-days-",
+}
+"""How the names of quantities begin that split a gap into lost information and memory."""
 _MANY = 0.95
 """Share of random portfolios above which beating them is evidence for skill."""
 _CONCENTRATED = 0.25
@@ -339,12 +351,14 @@ class _Maker:
         memory = self.account.memory
         if memory is None or memory.gap.value is None:
             return
-        lost: Bearing = "neither"
+        lost: Bearing = "against" if takes_memory(memory) else "neither"
         takes = f"alpha less alpha under '{memory.against}' is {spanned(memory.gap)} a year"
         if above(memory.gap):
-            lost = "against"
             takes = f"'{memory.against}' takes {spanned(memory.gap)} a year of alpha"
+            if split_gap(memory) is None:
+                takes += ", which is memory or information that the mask destroyed"
         yield self.make("mask-gap", takes, memory.gap, lost, versus=memory.against)
+        yield from self.price("alpha", memory)
         stays = f"under '{memory.against}' alpha is {spanned(memory.masked)} a year"
         if memory.both is not None and not self.rests_on_both:
             both = f"over both plays alpha is {spanned(memory.both)} a year"
@@ -383,8 +397,42 @@ class _Maker:
             takes = (
                 f"'{memory.against}' takes {spanned(contrast.gap)} a year of {CLAIM_WORDS[claim]}"
             )
-            lost: Bearing = "against" if above(contrast.gap) else "neither"
+            lost: Bearing = "against" if takes_memory(contrast) else "neither"
             yield self.make(quantity, takes, contrast.gap, lost, versus=memory.against)
+            yield from self.price(claim, contrast)
+
+    def price(self, claim: Claim, contrast: MemoryEvidence | Contrast) -> Iterator[Statement]:
+        """Yield what of a gap is lost information, and what is memory."""
+        memory, priced = self.account.memory, contrast.priced
+        if memory is None or isinstance(memory.price, msgspec.UnsetType):
+            return
+        if isinstance(priced, msgspec.UnsetType):
+            return
+        prefix = _PRICED[claim]
+        there = f"in a world that no model can have read ({', '.join(memory.price.worlds)})"
+        took = f"'{memory.against}' takes {spanned(priced.lost)} a year of {CLAIM_WORDS[claim]}"
+        unknown = f"the price of '{memory.against}' is not measured: {priced.remembered.reason}"
+        known = priced.remembered.value is not None
+        accused = known and (takes_memory(contrast) or claim in self.dropped)
+        assumptions = ["the mask takes as much information in both worlds"]
+        # A world that is named by its seed is generated again. Any other is the word of its maker.
+        stated = [world for world in memory.price.worlds if not world.startswith("synthetic/")]
+        if stated:
+            assumptions.append(f"{', '.join(stated)} is generated, as its maker states")
+        yield self.make(
+            f"{prefix}lost-information",
+            f"{took} {there}" if priced.lost.value is not None else unknown,
+            priced.lost,
+            versus=memory.against,
+        )
+        yield self.make(
+            f"{prefix}memory",
+            price_words(self.account, claim) if known else unknown,
+            priced.remembered,
+            "against" if accused else "neither",
+            versus=memory.against,
+            assumptions=tuple(assumptions),
+        )
 
     def recall(self) -> Iterator[Statement]:
         """Yield a model's recall of the period, and whether its orders follow it."""
@@ -402,9 +450,8 @@ class _Maker:
                 quantity, words, split.explained, "against" if remembered else "neither"
             )
         if recall.unread is not None and recall.unread.value is not None:
-            words = (
-                f"orders stay at {recall.unread.value:+.2f} when returns are mirrored (+1 the same)"
-            )
+            stay = f"{recall.unread.value:+.2f}".replace("-", "\u2212")
+            words = f"orders stay at {stay} when returns are mirrored (+1 the same)"
             by_name: Bearing = (
                 "against" if is_recalled(self.account, "alpha") and recall.by_name else "neither"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradeassay.core.measure import above
 from tradeassay.verdict._claims import is_earned, is_significant, stands_under_mask, too_small
 from tradeassay.verdict._limits import chance_words
-from tradeassay.verdict._phrases import alpha_words, beyond_what, tries_words
+from tradeassay.verdict._phrases import alpha_words, beyond_what, price_words, tries_words
 from tradeassay.verdict.evidence import least_alpha, unearned_words
 from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfig
@@ -62,7 +62,9 @@ def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
         rest = "which returns alone do not show, and the rest is not significant"
         return f"{least - config.floor:.1%} of it may be {unseen}, {rest}"
     if above(alpha) and account.memory is not None and not stands_under_mask(account):
-        return f"under '{account.memory.against}' nothing significant is left"
+        nothing = f"under '{account.memory.against}' nothing significant is left"
+        priced = price_words(account, "alpha") if above(account.memory.gap) else ""
+        return f"{nothing}; {priced}" if priced else nothing
     if not above(alpha) and not account.known_alpha.survives_below:
         return f"{tries_words(account).replace('best', 'worst')} looks the same"
     return chance_words(account, well=above(alpha))

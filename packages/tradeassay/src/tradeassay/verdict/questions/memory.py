@@ -11,19 +11,22 @@ from tradeassay.verdict._claims import (
     looks_familiar,
     split_of,
     surely_memory,
+    takes_memory,
 )
-from tradeassay.verdict._phrases import brought, spanned
+from tradeassay.verdict._phrases import brought, price_words, spanned
 from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.recalled import split_sentence
 from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConfig
 
 
 def remembered_the_period(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *memory* if no claim persists when the agent cannot know names or dates.
+    """There is a claim, and nothing of it stands where the agent cannot know names or dates.
 
-    It is certain if a mask removes the claim or recall explains it. It is suspected if selection
-    fades after the model's cutoff, if the model is right about familiar questions, or if the mask
-    removes more than it leaves (one-sided, 5 %).
+    It is memory for certain if a mask takes it away or recall explains it, and suspected if
+    selection fades after the model's cutoff, if the model is right where questions are familiar, or
+    if the mask takes more than it leaves (one-sided, 5 %). A mask takes information as well. Where
+    that is measured in a world that no model can have read, nothing is memory by the mask unless
+    the rest is significant.
     """
     claims = claims_that_persist(account, config)
     if not claims.dropped or claims.kept:
@@ -37,10 +40,10 @@ def _words(account: AgentFindings, claim: Claim) -> str:
     memory, recall = account.memory, account.recall
     contrast, split = contrast_of(account, claim), split_of(account, claim)
     is_memory = f"but its {CLAIM_WORDS[claim]} is memory:"
-    if contrast is not None and memory is not None and above(contrast.gap):
+    if contrast is not None and memory is not None and takes_memory(contrast):
         took = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
         left = f"what is left, {spanned(contrast.masked)}, is not distinguishable from nothing"
-        return f"{is_memory} {took}, and {left}."
+        return f"{is_memory} {took}, and {left}{_priced(account, claim)}."
     if is_recalled(account, claim):
         if split is not None and split.remembered:
             return f"{is_memory} {split_sentence(split)}"
@@ -52,13 +55,21 @@ def _words(account: AgentFindings, claim: Claim) -> str:
     assert memory is not None
     if claim != "alpha" and contrast is not None:
         left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
-        return f"and memory is suspected: of {brought(account, claim)}, {left}."
+        return (
+            f"and memory is suspected: of {brought(account, claim)}, "
+            f"{left}{_priced(account, claim)}."
+        )
     if memory.fade is not None and above(memory.fade):
         fades = f"its selection fades by {spanned(memory.fade)} per window"
         return f"and memory is suspected: {fades} after the day on which its knowledge ends."
     whole = f"{spanned(account.known_alpha.tested)} a year beyond market and style"
     left = f"{spanned(memory.masked)} is left under '{memory.against}'"
-    return f"and memory is suspected: of {whole} {left}."
+    return f"and memory is suspected: of {whole} {left}{_priced(account, claim)}."
+
+
+def _priced(account: AgentFindings, claim: Claim) -> str:
+    words = price_words(account, claim)
+    return f"; {words}" if words else ""
 
 
 def _unread(account: AgentFindings) -> str:
@@ -66,4 +77,5 @@ def _unread(account: AgentFindings) -> str:
     if recall is None or recall.unread is None or recall.unread.value is None:
         return ""
     value = recall.unread.value
-    return f", and orders stay at {value:+.2f} when returns are mirrored (+1 the same)"
+    stay = f"{value:+.2f}".replace("-", "\u2212")
+    return f", and orders stay at {stay} when returns are mirrored (+1 the same)"
