@@ -106,6 +106,31 @@ def test_nobody_else_is_called_a_seller():
     assert called == 0
 
 
+def test_holding_less_while_the_market_is_volatile_sells_nothing():
+    for seed in range(8):
+        rng = np.random.default_rng([12, seed])
+        market = quiet_market(rng, 1000)
+        variance, path = market.var(), []
+        for move in market:
+            path.append(variance)
+            variance = 0.9 * variance + 0.1 * move * move
+        held = np.minimum(0.10 / math.sqrt(252) / np.sqrt(path), 2.0)
+        total = held * market + 0.001 * rng.standard_normal(1000) + 0.03 / 252
+        assert not option_selling(total, market, beyond(total, market), 252).shape
+
+
+def test_what_falls_more_than_the_market_in_a_crash_sells_nothing():
+    for seed in range(8):
+        rng = np.random.default_rng([13, seed])
+        market = quiet_market(rng, 1000)
+        market[500:520] -= 0.012
+        falls = np.where(market < -0.015, 0.3 * market, 0.0)
+        total = market + falls + 0.005 * rng.standard_normal(1000) + 0.06 / 252
+        made = option_selling(total, market, beyond(total, market), 252)
+        assert made.crash_in_record
+        assert not made.shape
+
+
 def test_a_hedged_seller_is_found():
     rng = np.random.default_rng(5)
     market = quiet_market(rng, 756)

@@ -124,3 +124,17 @@ def test_nothing_is_said_of_a_flat_or_tiny_record():
     assert smoothness(np.full(100, 0.01), 12).sharpe.value is None
     assert not smoothness(np.array([0.1]), 12).too_smooth
     assert smoothness(np.array([0.01, 0.02, 0.03]), 12).signs == ()
+
+
+def test_stocks_that_do_not_trade_every_day_are_not_smoothed():
+    """Portfolios of small stocks follow themselves: 0.35 by day and 0.2 by week is not a mean
+    over two rows.
+    """
+    for year, mix in ((252, 0.4), (52, 0.2)):
+        for seed in range(8):
+            rng = np.random.default_rng([year, seed])
+            true = 0.01 * rng.standard_normal(1001) + 0.0004
+            late = (true[1:] + mix * true[:-1]) / (1.0 + mix)
+            assert not has(late, year, "follow")
+            mean = (true[1:] + true[:-1]) / 2.0
+            assert has(mean, year, "follow")

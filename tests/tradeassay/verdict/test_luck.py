@@ -10,6 +10,7 @@ from accounts import (
     alpha,
     follows,
     memory,
+    seller,
     span,
     table,
     verdict_on,
@@ -128,3 +129,13 @@ def test_a_baseline_is_called_baseline():
     verdict = verdict_on(account(alpha=NOTHING, baseline=True, agent="hold"))
     assert verdict.label == "baseline"
     assert verdict.sentence.startswith("hold, the baseline, returned")
+
+
+def test_an_account_without_alpha_that_sells_options_is_told_so():
+    named = table(alpha=NOTHING, options=seller(like=False, shape="puts 10 % below"))
+    verdict = verdict_on(named)
+    assert verdict.kind == LUCK
+    assert "it moves as a seller of options does (puts 10 % below)" in verdict.sentence
+    assert "if the market falls 20 % in one day" in verdict.sentence
+    others = table(alpha=NOTHING, options=seller(like=False, shape=""))
+    assert "options" not in verdict_on(others).sentence

@@ -99,6 +99,25 @@ def test_a_constant_alpha_is_rarely_called_faded():
     assert share["stopped"] > 0.6
 
 
+def test_no_alpha_stands_above_what_its_second_half_supports():
+    """Of 300 accounts that were skilled for two thirds of their time, and of 300 that were for
+    three quarters.
+    """
+    rng = np.random.default_rng(8)
+    called = 0
+    for share in (2 / 3, 3 / 4):
+        for _ in range(300):
+            rows = int(rng.integers(630, 1500))
+            ratio = np.where(np.arange(rows) < share * rows, rng.uniform(2.0, 5.0), 0.0)
+            alpha = 0.006 * (rng.standard_t(5, rows) / math.sqrt(5 / 3) + ratio / math.sqrt(252))
+            half = alpha[rows // 2 :]
+            upper = half.mean() + 1.96 * half.std(ddof=1) / math.sqrt(half.size)
+            faded = stability(alpha).faded
+            called += faded
+            assert faded or alpha.mean() <= upper + 0.01 * half.std() / math.sqrt(half.size)
+    assert called > 120
+
+
 def test_the_best_month_is_the_calendar_month_that_brought_most():
     days = sessions_of(504)
     quiet = halves(0.0, 0.0, rows=504) / 10.0

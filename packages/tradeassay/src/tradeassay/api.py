@@ -111,6 +111,8 @@ class AssayFields(TypedDict, total=False):
 
     dividends: Share
     interest: Share
+    cash: object
+    factors: object
     weights: str | None
     dataset: str | None
     universe: str
@@ -137,27 +139,49 @@ def assay(
     mask_price: object = None,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
-    """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
+    """Judge a track record: how much of it is skill, luck, market, style, look-ahead or memory.
 
-    ``what`` is a recorded run, its folder or name, an account's own returns or value (a pandas or
-    polars table, or a CSV or Parquet file), or a file with its trades. Of a run, ``agents`` chooses
-    some, and ``mask_price`` is another run, or several, of the same models under the same masks on
-    a synthetic world: what a mask takes there is no memory.
+    ``what`` is one of:
 
-    With a table go ``benchmark``: its market, as a table, a file, a column, or by name (``sp500``,
-    ``nasdaq``, ``us-market``, until 2018); ``reading``: what cannot be told from the table
-    (:class:`TableReading`, or a dict of its unit, dates, column); ``weights``: a file of what was
-    held; ``dataset``, ``universe``: prices of these names, which measure style; ``between``: what
-    sessions without weights mean, ``cash`` or ``hold``; ``suite``, ``names``, ``turnover``: rules
-    and trades of the random portfolios it is placed among; ``dividends``: the most that the
-    market's returns leave out a year; ``interest``: the most that cash earned; ``prices``,
-    ``cash_at_start``, ``until``, ``symbol``: for a log of trades (:class:`OwnAccount`); ``title``:
-    what it is called.
+    - a recorded run: its folder, its name or a ``Run``;
+    - a table of returns, prices or account values: a pandas or polars table, or a CSV or Parquet
+      file;
+    - a log of trades.
 
-    ``tries`` is how many strategies were tried to find this one (None: 20 are assumed),
-    ``portfolios`` how many random ones are drawn, ``watched`` that it is looked at again and again
-    while it grows. The answer has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and
-    ``.frame()``. Raises :class:`UserError` for what cannot be judged.
+    Options for a run:
+
+    - ``agents`` selects agents by name. The default is all.
+    - ``mask_price`` is another run, or several runs, of the same models with the same masks on a
+      synthetic world. The gap between masked and unmasked play there is lost information, and is
+      subtracted from the gap of this run.
+
+    Options for a table:
+
+    - ``benchmark``: the market's returns or prices as a table, a file, the name of a column, or the
+      name of a known series (``sp500``, ``nasdaq`` or ``us-market``, which end in 2018).
+    - ``reading``: the unit, the format of dates and the column, if the table leaves them open
+      (:class:`TableReading` or a dict).
+    - ``cash``: the returns of cash as a table or a file, or ``none`` if the returns are in excess
+      of cash.
+    - ``factors``: the returns of style factors, one per column, as a table or a file, or
+      ``french``. The column ``RF`` is cash and ``Mkt-RF`` the market.
+    - ``dividends`` and ``interest``: the highest annual rates that the benchmark's returns may
+      leave out and that cash may have earned.
+    - ``weights``: a file of the holdings. ``between`` is the holding of sessions without a row:
+      ``cash``, or ``hold`` for no change.
+    - ``dataset`` and ``universe``: the prices that measure style and selection.
+    - ``suite``, ``names`` and ``turnover``: the rules, number of names and trades of the random
+      portfolios.
+    - ``prices``, ``cash_at_start``, ``until`` and ``symbol``: the missing facts of a log of trades
+      (:class:`OwnAccount`).
+    - ``title``: the name of the account.
+
+    ``tries`` is the number of strategies that were tried to find this one. The default assumes 20.
+    ``portfolios`` is the number of random portfolios. Set ``watched`` if the result is judged
+    repeatedly while it grows.
+
+    Returns an assay with ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``.
+    Raises :class:`UserError` if the input cannot be judged.
     """
     asked = {"tries": tries, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed_fields(asked, VerdictConfig))

@@ -67,6 +67,12 @@ crash, and stocks that fall more than the market in a crash slightly resemble se
 _HEDGED = 0.10
 """The same share for the convex part alone, beyond the effect of changing exposure, for sellers who
 hedge. Other accounts reach 0.06."""
+_HEDGED_IN_ALL = 0.20
+"""Least share that changing exposure and convexity explain together in a record with a crash.
+
+There portfolios of small or cheap stocks reach 0.18: they fall more than the market in it. Sellers
+of variance explain 0.25 to 0.7.
+"""
 _HEDGED_LEVEL = 1e-4
 """One-sided level of the test of the convex part: a thousandth divided by about ten different
 designs."""
@@ -105,7 +111,9 @@ _LEAST_PAID, _LEAST_MOVES = 3, 30
 """Smallest number of moves for which an option paid, and of all moves. Fewer do not determine the
 shape."""
 _PAYOFF_LEVEL = 0.0002
-"""One-sided level of one shape over one span. Many are tested, and most are similar."""
+"""One-sided level of one shape over one span, divided by the rows on which the span may begin:
+many are tried.
+"""
 _FALLS = (-0.10, -0.20)
 _VOLATILITY_AFTER = 2.0
 """Ratio of the market's volatility after such a fall to its volatility before."""
@@ -167,30 +175,27 @@ class _Bank:
 def option_selling(
     total: Floats, market: Floats, alpha_rows: Floats, year: int
 ) -> OptionSelling | None:
-    """Test whether an account pays like a seller of options.
+    """Return whether an account pays like a seller of options, None without a market that moves,
+    with fewer than 36 rows, or with rows longer than a quarter.
 
-    Returns None if the market does not move, with fewer than 36 rows, or if rows are longer than a
-    quarter.
+    ``total``, ``market`` and ``alpha_rows`` have shape (n,): returns of the account and of the
+    market, and what is left of the account after market and styles, whose mean is the alpha.
+    ``year`` is the number of rows a year.
 
-    ``total``, ``market`` and ``alpha_rows`` have shape (n,). They are the returns of the account,
-    the returns of the market, and the account's returns after market and styles. The mean of
-    ``alpha_rows`` is the alpha. ``year`` is the number of rows per year.
+    Sellers of puts, calls, strangles and spreads at several distances and tenors are replicated on
+    the market's own path: sold at Black and Scholes' price at the exponentially weighted
+    volatility, marked on every row, rolled when they end. The account less its market exposure is
+    regressed on each. It is like a seller if
 
-    Sellers of puts, calls, strangles and spreads at several strikes and tenors are replicated on
-    the market's own path. Options are sold at Black and Scholes' price with the exponentially
-    weighted volatility, marked on every row and rolled at expiry. The account minus its market
-    exposure is regressed on each seller. The account is like a seller if one of these holds:
+    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
+      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the rows that decide), its
+      convexity is there as well as its changing exposure, and buying after falls, or holding less while the market
+      is volatile, explains the account less well;
+    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`, and with its changing exposure
+      :data:`_HEDGED_IN_ALL` in a record with a crash: sellers who hedge;
+    * or what it earns over a day, a week or a month falls as options pay when they end: sellers who are not marked;
 
-    * The seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's
-      sign at :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom from the
-      rows that decide it). The account has the seller's convexity as well as its changing exposure.
-      Buying after falls explains the account less well.
-    * The convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`: sellers who hedge.
-    * Returns over a day, a week or a month fall like the payoff of options at expiry: sellers whose
-      options are not marked.
-
-    In addition, premiums must be able to be most of the alpha (:data:`_PAID`,
-    :data:`_PAID_FOR_CRASH`).
+    and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`).
     """
     total, market = np.asarray(total, dtype=np.float64), np.asarray(market, dtype=np.float64)
     n = total.size
@@ -206,10 +211,12 @@ def option_selling(
     enough = _EXPLAINED
     if crash:
         enough = _EXPLAINED_CRASH if year >= _DAILY else _EXPLAINED_CRASH_SLOW
-    best = _most_alike(total, market, bank, enough)
+    in_all = _HEDGED_IN_ALL if crash else _HEDGED
+    best = _most_alike(total, market, volatility, bank, enough, in_all)
     beta = _beta(total, market)
     quadratic, quadratic_error = _convexity(total, market)
-    payoff = None if best else _payoff(total, market, year, max(enough, _turned(total, market)))
+    rival = _turned(total, market, volatility)
+    payoff = None if best else _payoff(total, market, year, max(enough, rival))
     losses, bounds = [], []
     for fall in _FALLS:
         straight, bent = beta * fall, quadratic * fall * fall
@@ -350,10 +357,19 @@ class _Alike:
     hedged: bool
 
 
-def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> list[_Alike]:
-    """Return the sellers that resemble an account, the best one first, or an empty list.
+def _most_alike(
+    total: Floats,
+    market: Floats,
+    volatility: Floats,
+    bank: _Bank,
+    enough: float,
+    hedged_enough: float,
+) -> list[_Alike]:
+    """Return the sellers that an account moves like, the best one first; none where it moves like
+    no seller.
 
-    ``enough`` is the share of the variance beyond the market that a seller must explain.
+    ``enough`` is the share of the variance beyond the market that a seller must explain,
+    ``hedged_enough`` that of one who hedges.
     """
     line = _line(market)
     rest = total - line @ (line.T @ total)
@@ -381,7 +397,8 @@ def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> li
     real = moves & (kept > 1e-6 * bent) & (bent > _TINY * scale)
     hedged = np.where(real & (tilt > 0.0), tilt * tilt / np.maximum(kept * left, 1e-300), 0.0)
     alike: list[_Alike] = []
-    least = max(enough, _NEAR * float(share.max()), _reversal(rest, market, line) / whole)
+    rival = _reversal(rest, market, volatility, line) / whole
+    least = max(enough, _NEAR * float(share.max()), rival)
     for place in np.flatnonzero(share >= least):
         fit = _whole_seller(
             int(place), rest, line, gains, exposed, market, bank, float(share[place])
@@ -390,7 +407,7 @@ def _most_alike(total: Floats, market: Floats, bank: _Bank, enough: float) -> li
             alike.append(fit)
     for place in np.flatnonzero(hedged >= max(_HEDGED, _NEAR * float(hedged.max()))):
         fit = _hedged_seller(int(place), rest, line, exposed, convex, market, bank, whole)
-        if fit is not None:
+        if fit is not None and fit.explained >= hedged_enough:
             alike.append(fit)
     # A hedged seller has one more parameter. A plain seller that explains nearly as much is
     # preferred.
@@ -403,26 +420,34 @@ def _line(market: Floats) -> Floats:
     return np.column_stack([np.full(market.size, market.size**-0.5), gap / math.sqrt(gap @ gap)])
 
 
-def _turned(total: Floats, market: Floats) -> float:
-    """Return the share of the variance beyond the market that buying after falls explains."""
+def _turned(total: Floats, market: Floats, volatility: Floats) -> float:
+    """Return the share of an account's variance beyond its market that a changing exposure
+    explains.
+    """
     line = _line(market)
     rest = total - line @ (line.T @ total)
-    return _reversal(rest, market, line) / max(float(rest @ rest), 1e-300)
+    return _reversal(rest, market, volatility, line) / max(float(rest @ rest), 1e-300)
 
 
-def _reversal(rest: Floats, market: Floats, line: Floats) -> float:
-    """Return the sum of squares that buying after falls explains, for the best span and form."""
+def _reversal(rest: Floats, market: Floats, volatility: Floats, line: Floats) -> float:
+    """Return the sum of squares that an exposure known beforehand explains, in the form that
+    explains most.
+
+    It is buying after falls, or holding less while the market is volatile.
+    """
     path = np.concatenate([[0.0], np.cumsum(market)])
     at = np.arange(market.size)
-    most = 0.0
+    leans = [1.0 / np.maximum(volatility[:-1], _TINY)]
     for span in _REVERSALS:
         moved = path[at] - path[np.maximum(at - span, 0)]
-        for lean in (-moved, -np.sign(moved)):
-            held = lean * market
-            held = held - line @ (line.T @ held)
-            along = float(rest @ held)
-            if along > 0.0:
-                most = max(most, along * along / float(held @ held))
+        leans += [-moved, -np.sign(moved)]
+    most = 0.0
+    for lean in leans:
+        held = lean * market
+        held = held - line @ (line.T @ held)
+        along = float(rest @ held)
+        if along > 0.0:
+            most = max(most, along * along / float(held @ held))
     return most
 
 
@@ -608,7 +633,7 @@ def _payoff(total: Floats, market: Floats, year: int, enough: float) -> _Payoff 
             p = stdtr(freedom, slope / np.maximum(error, 1e-300))
             share = slope * slope * size / max(float(rest @ rest), 1e-300)
             for place in np.flatnonzero(
-                (p < _PAYOFF_LEVEL) & (share >= enough) & (paid >= _LEAST_PAID)
+                (p < _PAYOFF_LEVEL / span) & (share >= enough) & (paid >= _LEAST_PAID)
             ):
                 if best is None or share[place] > best.explained:
                     sign, strike = shapes[place]

@@ -24,11 +24,14 @@ _LEAST_ROWS = 24
 _DAILY = 100
 """Number of rows per year above which rows are days."""
 
-_FOLLOWS_SLOW, _FOLLOWS_DAILY = 0.20, 0.25
-"""Smallest lag-one autocorrelation that is a sign, on weekly and monthly rows and on daily ones.
-Liquid funds and trend followers stay below. (Index returns of 1926 to 1980 had up to 0.25 per day,
-from stocks that did not trade.) Three months of smoothing give 0.4 and more (Getmansky, Lo and
-Makarov 2004)."""
+_FOLLOWS_SLOW, _FOLLOWS_WEEKLY, _FOLLOWS_DAILY = 0.20, 0.30, 0.43
+"""Least lag-one autocorrelation that is a sign, on monthly rows, on weekly and on daily ones. These are the largest
+that portfolios of listed stocks have had, because small stocks do not trade every day: an equal-weighted index had
+0.17 by month, 0.30 by week (Lo and MacKinnon 1988) and 0.43 by day (Campbell, Lo and MacKinnon 1997, table 2.4).
+Three months of smoothing give 0.4 and more (Getmansky, Lo and Makarov 2004), a mean over two days gives 0.5.
+"""
+_WEEKLY = 40
+"""Rows a year above which rows are weeks."""
 _FOLLOWED = (1.0, 2.0 / 3.0, 1.0 / 3.0)
 """Weights of the earlier rows in the test of serial dependence: smoothing lasts for some rows and
 fades."""
@@ -108,14 +111,20 @@ class Smoothness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def smoothness(
-    total: Floats, year: int, *, beyond_cash: bool = False, alpha_ratio: Measure | None = None
+    total: Floats,
+    year: int,
+    *,
+    beyond_cash: bool = False,
+    alpha_ratio: Measure | None = None,
+    interest: float = _INTEREST,
 ) -> Smoothness:
-    """Return the smoothness of a record.
+    """Return how smooth a record is.
 
-    ``total`` are returns of shape (n,) with ``year`` rows per year. ``beyond_cash`` means that
-    interest was subtracted. Otherwise a record with little volatility that earns no more than
-    interest is not called too smooth. ``alpha_ratio`` is the annual alpha divided by its
-    volatility. It is judged if its lower bound is above that of the Sharpe ratio.
+    ``total`` are returns of shape (n,), ``year`` of them a year. ``beyond_cash`` says that interest
+    was taken off: otherwise a quiet record that earns no more than interest is not called too
+    smooth. ``alpha_ratio`` is the yearly alpha over its volatility, which is judged where its lower
+    bound is above that of the Sharpe ratio. ``interest`` is the most that cash earned a year then,
+    at least :data:`_INTEREST`.
     """
     total = np.asarray(total, dtype=np.float64)
     n = total.size
@@ -139,7 +148,8 @@ def smoothness(
     sharpe = cosine_interval(total, "sharpe", periods_per_year=year)
     gap, gap_sign = _discontinuity(active)
     repeats, digit_signs = _digits(active)
-    smooth, smooth_sign = _too_smooth(total, year, sharpe, beyond_cash, alpha_ratio)
+    most = None if beyond_cash else max(interest, _INTEREST)
+    smooth, smooth_sign = _too_smooth(total, year, sharpe, most, alpha_ratio)
     signs = [follows_sign, positive_sign, gap_sign, *digit_signs, smooth_sign]
     return Smoothness(
         autocorrelation=follows,
@@ -189,7 +199,9 @@ def _autocorrelation(total: Floats, year: int) -> tuple[Measure, str | None]:
     error = math.sqrt(float(influence @ influence)) / whole
     reach = student_reach(n - 2, 0.95) * error
     measure = between(value, (value - reach, value + reach), 0.95, n)
-    least = _FOLLOWS_DAILY if year >= _DAILY else _FOLLOWS_SLOW
+    least = _FOLLOWS_SLOW
+    if year >= _WEEKLY:
+        least = _FOLLOWS_DAILY if year >= _DAILY else _FOLLOWS_WEEKLY
     if value >= least and _rank_following(total) > student_reach(n - 2, 1.0 - 2.0 * _LEVEL):
         return measure, f"returns follow each other (autocorrelation {value:.2f})"
     return measure, None
@@ -425,13 +437,21 @@ def _paired(first: Ints, second: Ints, shift: int) -> Ints:
 
 
 def _too_smooth(
-    total: Floats, year: int, sharpe: Measure, beyond_cash: bool, alpha_ratio: Measure | None
+    total: Floats,
+    year: int,
+    sharpe: Measure,
+    interest: float | None,
+    alpha_ratio: Measure | None,
 ) -> tuple[bool, str | None]:
-    """Return whether the lower bound of the Sharpe or alpha ratio is implausibly high."""
+    """Return whether the lower bound of the Sharpe or alpha ratio is implausibly high.
+
+    ``interest`` is the highest annual rate that a quiet record can have earned as cash. It is None
+    if the returns are in excess of cash.
+    """
     if total.size < max(year, _LEAST_ROWS // 2) or sharpe.low is None:
         return False, None
     quiet = float(total.std()) * math.sqrt(year) <= _QUIET
-    if not beyond_cash and quiet and float(total.mean()) * year <= _INTEREST:
+    if interest is not None and quiet and float(total.mean()) * year <= interest:
         return False, None
     name, value, low = "Sharpe ratio", sharpe.value, sharpe.low
     if alpha_ratio is not None and alpha_ratio.low is not None and alpha_ratio.low > low:

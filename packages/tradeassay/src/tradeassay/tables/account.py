@@ -23,7 +23,7 @@ from tradeassay.core.registry import did_you_mean
 from tradeassay.tables._flows import Flows, of_one_share, paid_titles, read_flows
 from tradeassay.tables.cells import NOTHING, RULES, CellTable, read_cells, read_number, read_numbers
 from tradeassay.tables.columns import DATE_TITLES, TITLES, bare_title, plain_title
-from tradeassay.tables.dates import DayOrder, month_of, read_days
+from tradeassay.tables.dates import DayOrder, month_of, read_days, read_moments
 
 DATE, SYMBOL = "date", "symbol"
 _Unit = Literal["fraction", "percent", "basis points"]
@@ -64,6 +64,8 @@ _MONEY = re.compile(
 """Titles of profits in money, unless they state another unit."""
 _WEEKEND = np.timedelta64(4, "D")
 """Largest gap between the end of a benchmark and the account's last row."""
+_DAY = 10
+"""Letters of an ISO day, at the beginning of a moment."""
 _HOLE = 14.0
 """Smallest number of days without a row that is reported."""
 _EVERY_DAY = 1.2
@@ -86,14 +88,14 @@ def benchmark_name(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnSeries:
-    """An account's simple returns by ISO day, in order, with its benchmark's returns.
-
-    ``notes`` report guesses. ``year`` is the number of rows per year. ``since`` is the day of the
-    first value if the returns were computed from values: each is then the return since the previous
-    row. ``whole`` is the account's total return including rows that are left out because its
-    benchmark lacks them. ``cash`` are the returns of cash on the same rows. ``factors`` are the
-    returns of styles, each minus cash or long minus short. ``doubts`` are clauses about unverified
-    facts in the table. ``benchmark_name`` is the name of the benchmark.
+    """An account's simple returns by ISO day, in order, and those it is compared with; ``notes``
+    say what was guessed. ``year`` is how many rows make one. ``since`` is the day of the first
+    value where returns were made of values: each is then what was earned since the row before.
+    ``whole`` is what the account returned with rows that are left out because its benchmark
+    lacks them. ``cash`` is what cash earned on the same rows, ``factors`` what styles did, each
+    beyond cash or of one side less another. ``doubts`` are clauses about what rests on the
+    table's word alone. ``benchmark_name`` is what the benchmark is called. ``rows`` is how many
+    rows with times of day were compounded to days, 0 for a table without.
     """
 
     returns: dict[str, float]
@@ -106,6 +108,7 @@ class OwnSeries:
     factors: dict[str, dict[str, float]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     benchmark_name: str = THE_BENCHMARK
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +344,7 @@ def read_series(
     table = _Table(source)
     day_title = table.dates()
     days = read_days(table.name, table.columns[day_title], reading.dates)
+    moments = read_moments(table.columns[day_title], days)
     # A column without a title is the row number.
     rest = {plain: title for plain, title in table.titles.items() if title != day_title and plain}
     named = {**{bare_title(title): title for title in rest.values()}, **rest}
@@ -350,16 +354,18 @@ def read_series(
         beside = [named[one] for one in _AGAINST if one in named]
         benchmark_title = beside[0] if beside and len(rest) > 1 else None
     named = {plain: title for plain, title in named.items() if title != benchmark_title}
-    title, by_value = _which(table, named, reading.column, days)
+    title, by_value = _which(table, named, reading.column, moments)
     notes: list[str] = []
     year = _year(sorted(set(days)), notes)
+    rows_a_day = len(set(moments)) / max(1, len(set(days)))
+    rows_a_year = round(year * rows_a_day)
     if title not in ("return", "returns"):
         notes.append(
             f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}"
         )
     flows = None
     if by_value:
-        flows = read_flows(table.name, named, table.columns, days, title)
+        flows = read_flows(table.name, named, table.columns, moments, title)
         if flows is not None and of_one_share(title):
             notes.append(
                 f"{table.name}: {flows.said} is ignored: '{title}' is the value of one share"
@@ -373,14 +379,24 @@ def read_series(
                 f"{table.name}: withdrawals ('{paid[0]}') are not counted unless '{title}' "
                 "includes them"
             )
-    column = _Column(table.name, title, notes, year, flows=flows)
-    returns = column.returns(table.columns[title], days, by_value, reading.unit)
+    weekends = year == 365
+    column = _Column(table.name, title, notes, rows_a_year, flows=flows, weekends=weekends)
+    returns = column.returns(table.columns[title], moments, by_value, reading.unit)
     benchmark = None
     if benchmark_title is not None and not alone:
-        other = _Column(table.name, benchmark_title, notes, year)
-        benchmark = other.returns(table.columns[benchmark_title], days, None, reading.unit)
+        other = _Column(table.name, benchmark_title, notes, rows_a_year, weekends=weekends)
+        benchmark = other.returns(table.columns[benchmark_title], moments, None, reading.unit)
         notes.append(f"{table.name}: compared with its column '{benchmark_title}'")
-    first, last = column.began or min(days), max(days)
+    began = column.began or min(moments)
+    rows = 0
+    if rows_a_day > 1.0:
+        rows = len(returns)
+        returns = _of_days(returns, began)
+        benchmark = None if benchmark is None else _of_days(benchmark, min(moments))
+        notes.append(
+            f"{table.name}: {rows:,} rows with times of day are compounded to {len(returns):,} days"
+        )
+    first, last = began[:_DAY], max(days)
     form = f"{_ROWS.get(year, 'daily')} {column.form}"
     said = f"{table.name}: read as {form}, {first} to {last}, {_grown(returns):+.1%}"
     since, doubts = None if first in returns else first, tuple(column.doubts)
@@ -393,7 +409,23 @@ def read_series(
         since=since,
         doubts=doubts,
         benchmark_name=name,
+        rows=rows,
     )
+
+
+def _of_days(returns: Mapping[str, float], began: str) -> dict[str, float]:
+    """Return what was earned by day, of returns by day and time.
+
+    The last value of a day is the day's: where returns were made of values, ``began`` is the first
+    of these, and the rest of its day belongs to no row.
+    """
+    grown: dict[str, float] = {}
+    whole_day = began in returns
+    for moment, earned in returns.items():
+        day = moment[:_DAY]
+        if whole_day or day != began[:_DAY]:
+            grown[day] = grown.get(day, 1.0) * (1.0 + earned)
+    return {day: growth - 1.0 for day, growth in grown.items()}
 
 
 def read_columns(source: Path | object) -> dict[str, OwnSeries]:
@@ -405,6 +437,7 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
     table = _Table(source)
     day_title = table.dates()
     days = read_days(table.name, table.columns[day_title], None)
+    moments = read_moments(table.columns[day_title], days)
     notes: list[str] = []
     year = _year(sorted(set(days)), notes)
     read = {
@@ -412,11 +445,12 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
         for title, values in table.columns.items()
         if title != day_title and plain_title(title)
     }
+    rows_a_year = year * len(set(moments)) / max(1, len(set(days)))
     widest = max((_spread(numbers) for numbers, _ in read.values()), default=0.0) * math.sqrt(
-        year / 252.0
+        rows_a_year / 252.0
     )
     percent = widest > _PERCENT_FROM or any(signs for _, signs in read.values())
-    order = np.argsort(np.array(days)).tolist()
+    order = np.argsort(np.array(moments)).tolist()
     said = (
         f"{table.name}: read as {_ROWS.get(year, 'daily')} "
         f"{'per cent' if percent else 'fractions'}",
@@ -424,9 +458,10 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
     )
     scale, found = 0.01 if percent else 1.0, {}
     for title, (numbers, _) in read.items():
-        found[title] = OwnSeries(
-            {days[row]: float(numbers[row]) * scale for row in order}, year=year, notes=said
-        )
+        returns = {moments[row]: float(numbers[row]) * scale for row in order}
+        if len(set(days)) < len(set(moments)):
+            returns = _of_days(returns, min(moments))
+        found[title] = OwnSeries(returns, year=year, notes=said)
     return found
 
 
@@ -458,11 +493,10 @@ def _which(
 
 @dataclass(slots=True)
 class _Column:
-    """One column of an account's table that is read as returns.
-
-    ``notes`` collects guesses and ``form`` the kind of numbers. ``flows`` are the payments listed
-    besides a value. ``began`` is then the first day with money, and ``doubts`` are clauses about
-    unverified payments.
+    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind
+    to ``form``. ``flows`` is what was paid in and out beside a value; ``began`` is then the
+    first day with money, ``doubts`` what rests on it. ``weekends`` says that rows come on every
+    day of the week, as those of coins do.
     """
 
     name: str
@@ -473,6 +507,7 @@ class _Column:
     flows: Flows | None = None
     began: str | None = None
     doubts: list[str] = field(default_factory=list)
+    weekends: bool = False
 
     def say(self, what: str) -> None:
         self.notes.append(f"{self.name}: {what}")
@@ -667,7 +702,7 @@ class _Column:
         # Coins trade at weekends and are this volatile. A few rows have no meaningful spread.
         if (
             daily > _EITHER_FROM
-            and self.year != 365
+            and not self.weekends
             and numbers.size >= 20
             and numbers.min() > -0.9
         ):
@@ -765,7 +800,15 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     if other.year < series.year:
         notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
         mine, told = _spans(series, other), tuple(notes)
-        return OwnSeries(mine, other.returns, other.year, told, whole=whole, doubts=series.doubts)
+        return replace(
+            series,
+            returns=mine,
+            benchmark=other.returns,
+            year=other.year,
+            notes=told,
+            since=None,
+            whole=whole,
+        )
     if other.year > series.year:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
         return replace(series, benchmark=_spans(other, series), notes=tuple(notes))
@@ -884,7 +927,11 @@ def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
         f"the account is compounded to {other.year} rows a year, those of its factors",
     )
     return OwnSeries(
-        returns=_spans(series, other), year=other.year, notes=notes, doubts=series.doubts
+        returns=_spans(series, other),
+        year=other.year,
+        notes=notes,
+        doubts=series.doubts,
+        rows=series.rows,
     )
 
 

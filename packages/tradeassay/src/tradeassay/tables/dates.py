@@ -40,6 +40,12 @@ _YEAR_BEHIND = re.compile(r"(0?[1-9]|1[0-2])[-/.]((?:19|20)\d{2})")
 _QUARTER = re.compile(r"((?:19|20)\d{2})[ -]?Q([1-4])|Q([1-4])[ /-]?((?:19|20)\d{2})", re.I)
 _LEADING_WEEKDAY = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.I)
 _TIME_BEHIND = re.compile(r"[T\s]+\d{1,2}:\d{2}.*$")
+_CLOCK = re.compile(
+    r"[T\s]\s*(?P<hour>\d{1,2}):(?P<rest>\d{2}(?::\d{2}(?:[.,]\d+)?)?)"
+    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?$",
+    re.I,
+)
+"""A time of day behind a date, and the zone that it carries."""
 UNREADABLE = (ValueError, OverflowError, OSError)
 """Exceptions of a parser for a cell that is not a date."""
 
@@ -228,6 +234,36 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
             problem = f"{name}: row {row + 1}: '{cell}' is not a day"
             raise UserError(problem, hint="write all days as 2024-01-31") from None
     return days
+
+
+def read_moments(values: Sequence[Any], days: Sequence[str]) -> list[str]:
+    """Return each row's day and time of day as text that sorts by time; ``days`` where none is
+    given twice.
+
+    A day is that of the zone which its stamp carries, and UTC for seconds since 1970.
+    """
+    if len(set(days)) == len(days):
+        return list(days)
+    return [_moment(value, day) for value, day in zip(values, days, strict=True)]
+
+
+def _moment(value: Any, day: str) -> str:
+    cell = unicodedata.normalize("NFKC", str(value)).strip().strip('"')
+    clock = _CLOCK.search(cell)
+    if clock is None:
+        for parse in (_digits, _serial_with_time):
+            with suppress(*UNREADABLE):
+                return f"{day} {parse(cell).time().isoformat()}"
+        return day
+    hour = int(clock["hour"])
+    if clock["half"]:
+        hour = hour % 12 + 12 * (clock["half"][0] in "pP")
+    zone = clock["zone"] or ""
+    return f"{day} {hour:02d}:{clock['rest']}{zone}"
+
+
+def _serial_with_time(cell: str) -> datetime:
+    return _serial(cell) + timedelta(days=float(cell) % 1.0)
 
 
 def is_day(text: str) -> bool:

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
 
 _BEST = 5
 """Number of best sessions that are left out, to test whether alpha depends on a few."""
-_STILL, _INTEREST = 0.005, 0.06
-"""Annual standard deviation below which an account is still, and the highest annual return of
-cash."""
+_STILL = 0.005
+"""Yearly standard deviation below which an account does not move."""
 _TRACKED = 20
 """Smallest number of sessions to detect that one account follows another. Testing the rest needs
 more."""
@@ -59,10 +58,21 @@ _POINTS = 250
 _CRASH = -0.10
 _LEAST_MOVES = 30
 """Smallest number of moves for a skew."""
+_RARE = -1.0
+"""Skew from which losses are rare and large.
+
+A milder one decides only where alpha is barely significant, and nothing is hidden in that.
+"""
 _SPANS = (1, 5, 21)
 """Spans of sessions for a skew: a day, a week, a month."""
 _RISES = 0.98
 """Share of rows on which cash does not fall."""
+_CARRY = 0.01
+"""What cash loses in a year at most: a fee, or interest below zero."""
+_CREDITS, _REGULAR = 0.45, 0.9
+"""Least share of rows without interest of cash that is credited every week or month, and of the
+gaps between credits within a third of the usual one.
+"""
 
 
 def is_cash(returns: Floats, year: int) -> bool:
@@ -73,12 +83,32 @@ def is_cash(returns: Floats, year: int) -> bool:
     if (
         returns.size < _TRACKED
         or float(returns.mean()) * year > 0.25
-        or (returns > -1e-4).mean() < _RISES
+        or (returns > -max(1e-4, _CARRY / year)).mean() < _RISES
     ):
         return False
     gap = returns - returns.mean()
     whole = float(gap @ gap)
     return whole <= 1e-12 or float(gap[1:] @ gap[:-1]) / whole > 0.5
+
+
+def _is_still(returns: Floats, year: int) -> bool:
+    """Return whether returns hardly move, or move as those of cash do, however rarely interest
+    is credited.
+    """
+    if float(returns.std()) * math.sqrt(year) < _STILL or is_cash(returns, year):
+        return True
+    credited = np.flatnonzero(returns)
+    if credited.size < _TRACKED or credited.size > (1.0 - _CREDITS) * returns.size:
+        return False
+    if (returns[credited] < 0.0).any():
+        return False
+    gaps = np.diff(credited)
+    usual = float(np.median(gaps))
+    if float((np.abs(gaps - usual) <= usual / 3.0).mean()) < _REGULAR:
+        return False
+    credits = returns[credited]
+    by_credit = round(year / usual)
+    return float(credits.std()) * math.sqrt(by_credit) < _STILL or is_cash(credits, by_credit)
 
 
 def passive_evidence(
@@ -87,13 +117,14 @@ def passive_evidence(
     test: MeanTest,
     *,
     lags: int,
+    interest: float,
     invested: Floats | None = None,
 ) -> PassiveEvidence | None:
-    """Return the passive portfolio that explains the account best, or None if none of them moves.
+    """Return the passive portfolio that explains the account best; None without any that moves.
 
-    An account is cash if it moves by less than :data:`_STILL`, or like cash, and earns no more than
-    interest. An account that never moves and, as far as known, was never ``invested`` is cash,
-    however short its record is.
+    What moves by less than :data:`_STILL`, or as cash does, and earns no more than ``interest`` a
+    year is cash; an account that never moves and was never ``invested``, as far as that is known,
+    is cash however short it is.
     """
     year, least = test.year, test.config.rows_needed(test.year)
     idle = invested is None or not invested.any()
@@ -101,8 +132,8 @@ def passive_evidence(
         return PassiveEvidence(
             portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it never moves")
         )
-    enough = total.size >= _TRACKED and abs(float(total.mean())) * year < _INTEREST
-    if enough and (float(total.std()) * math.sqrt(year) < _STILL or is_cash(total, year)):
+    enough = total.size >= _TRACKED and abs(float(total.mean())) * year < interest
+    if enough and _is_still(total, year):
         return PassiveEvidence(
             portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves")
         )
@@ -236,8 +267,9 @@ def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | 
         if not skews:
             continue
         allowed = np.mean([skew / math.sqrt(count) for skew, count in skews])
-        if t + allowed / 6.0 * (1.0 + 2.0 * t * t) < least:
-            return float(np.mean([skew for skew, _ in skews])), span
+        skew = float(np.mean([skew for skew, _ in skews]))
+        if skew <= _RARE and t + allowed / 6.0 * (1.0 + 2.0 * t * t) < least:
+            return skew, span
     return None
 
 
@@ -354,26 +386,46 @@ def stability_evidence(
     )
 
 
-_FADED = 0.01
-"""Chance that the test of halves calls a constant alpha faded."""
+_SUPPORTED = 0.025
+"""One-sided level at which the second half alone contradicts the alpha of the whole record.
+
+An alpha that stays the same is contradicted in 0.5 %: the whole and its half share rows, and so
+differ less than two records do.
+"""
+_FADED, _LITTLE_LEFT = 0.01, 0.25
+"""One-sided level at which the second half earned less than the first, and the share of the
+first below which it is called faded for that.
+"""
 
 
 def _has_faded(first: Floats, second: Floats, year: int) -> bool:
     """Return whether the second half contradicts the whole.
 
-    It does if its alpha is not positive, or clearly smaller than in the first half. The latter
-    needs a significant one-sided difference between the halves, and less than a quarter left.
+    It earned nothing; or less than the whole for certain; or clearly less than the first half, and
+    less than a quarter of it. Two errors of a mean are known, the cosine one and that of
+    independent rows. The first is itself uncertain where rows are few, so the bound below the whole
+    is the smaller one.
     """
     from scipy.special import stdtrit
 
     later = float(second.mean())
     if later <= 0.0:
         return True
-    if later > 0.25 * float(first.mean()):
+    n = second.size
+    cosine_error = float(cosine_variance(second, year)) / n
+    terms = cosine_terms(n, year)
+    bounds = [
+        -float(stdtrit(freedom, _SUPPORTED)) * math.sqrt(error)
+        for error, freedom in ((cosine_error, terms), (float(second.var(ddof=1)) / n, n - 1))
+    ]
+    whole = (float(first.sum()) + float(second.sum())) / (first.size + n)
+    if whole - later > min(bounds):
+        return True
+    if later > _LITTLE_LEFT * float(first.mean()):
         return False
-    errors = [float(cosine_variance(half, year)) / half.size for half in (first, second)]
-    freedom = cosine_terms(first.size, year) + cosine_terms(second.size, year)
-    reach = -float(stdtrit(freedom, _FADED)) * math.sqrt(sum(errors))
+    errors = float(cosine_variance(first, year)) / first.size + cosine_error
+    freedom = terms + cosine_terms(first.size, year)
+    reach = -float(stdtrit(freedom, _FADED)) * math.sqrt(errors)
     return float(first.mean()) - later > reach
 
 

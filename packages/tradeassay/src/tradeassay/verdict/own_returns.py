@@ -95,7 +95,7 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
     if cells is not None:
         own = msgspec.structs.replace(own, returns=cells)  # the file has already been read
     series = _explained(own)
-    french = isinstance(own.factors, str) and own.factors == FRENCH and own.benchmark is None
+    french = _is_french(own.factors) and own.benchmark is None
     named = (
         isinstance(own.benchmark, str)
         and own.benchmark in BENCHMARKS
@@ -196,14 +196,19 @@ def _refuse_other_days(
 ) -> None:
     """Raise :class:`UserError` if the factors, or cash, miss most of the account's days."""
     if table is not None:
-        subject = f"'{FRENCH}' is" if own.factors == FRENCH else "the factors are"
+        subject = f"'{FRENCH}' is" if _is_french(own.factors) else "the factors are"
         factor = next(iter(table.factors.values()))
         hint = "give factors of the account's days (factors=FILE), or leave them out"
         refuse_other_days(subject, factor.returns, account.returns, hint)
     if cash is not None:
-        subject = f"'{FRENCH}' is" if own.cash == FRENCH else "cash is"
+        subject = f"'{FRENCH}' is" if _is_french(own.cash) else "cash is"
         hint = "give what cash earned on the account's days (cash=FILE), or leave it out"
         refuse_other_days(subject, cash.returns, account.returns, hint)
+
+
+def _is_french(given: object) -> bool:
+    """Return whether Kenneth French's table is asked for. A table is compared with no word."""
+    return isinstance(given, str) and given == FRENCH
 
 
 def _series(own: OwnAccount) -> OwnSeries:

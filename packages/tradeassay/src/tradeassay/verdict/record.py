@@ -568,25 +568,27 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """All findings about one agent in one setting, before any verdict.
+    """One agent in one setting: all that is known about it, before any verdict.
 
-    Identity and sessions: ``with_all`` is the return including sessions that are left out because
-    the benchmark lacks them, None if it is the same. ``failure`` says why there is no result.
+    Whose account it is, and over which sessions: ``with_all`` is what it returned with those that
+    are left out because its benchmark lacks them, None where that is the same; ``failure`` says why
+    there is no result.
 
-    Parts of the return: several seeds form an account that holds all in equal parts. ``parts`` are
-    linked and sum to ``total``: ``common``, ``style`` (the sum of ``style.<factor>``),
-    ``selection`` and ``trading`` (the sum of ``costs`` and ``fills`` if these are separate).
-    ``market`` is the return of the market behind the ``common`` part. ``exposures`` are mean
-    z-exposures on invested days. ``style_variance`` is the share of style in active variance,
-    ``active_variance`` the share of active variance in the whole. ``styled`` is the share of days
-    with measured style, ``covered`` the share of the holdings that factors cover.
+    What its return is made of, over several seeds that of an account that holds all in equal parts:
+    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (to which ``style.<factor>``
+    sum), ``selection``, ``trading`` (to which ``costs`` and ``fills`` sum where they are told
+    apart). ``market`` is what the market behind the ``common`` part returned. ``exposures`` are
+    mean z-exposures on invested days. ``style_variance`` is the share of style in the variance of
+    what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share
+    of days on which style was measured, ``covered`` the share of what was held that factors cover.
 
-    The fields from ``passive`` to ``calibration`` are tests of the causes. ``versus`` is the run's
-    own comparison with its baseline. ``could_not`` means that the result could not have been
-    significant. ``needed`` is the number of sessions to detect an alpha as large as the measured
-    one, None without alpha. ``year`` is the number of sessions per year. ``badges`` are those of
-    the agent's own episodes. ``measures`` and ``history`` are set for an account that no run has
-    scored. ``doubts`` are unverified facts behind its returns.
+    From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the
+    run's own comparison with its baseline. ``could_not`` is set when the result could not have been
+    significant; ``needed`` sessions would find alpha as large as the one measured, None where there
+    is none. A venue has ``year`` of them in one. ``badges`` are those of the agent's own episodes,
+    not of what played beside it. ``measures`` and ``history`` are of an account that no run has
+    scored, ``doubts`` what of its returns rests on its table's word. ``rows`` is how many rows with
+    times of day were compounded to its sessions, 0 for a table of days.
     """
 
     setting: str = msgspec.field(name="cell")
@@ -650,6 +652,7 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Measure] = {}
     history: AccountHistory | None = None
     doubts: tuple[str, ...] = ()
+    rows: int = 0
 
     @property
     def known_alpha(self) -> Alpha:

@@ -35,6 +35,7 @@ from tradeassay.metrics.staleness import Regression, lagged, stale_lags
 from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import diagnostics, evidence
 from tradeassay.verdict.attribution import Attribution
+from tradeassay.verdict.interest import most_interest
 from tradeassay.verdict.judge import judge
 from tradeassay.verdict.record import (
     CASH,
@@ -118,6 +119,7 @@ def with_daily(
     given = first.daily.references if first is not None else {}
     references = context.references or {name: np.array(series) for name, series in given.items()}
     lags = stale_lags(total, benchmark, year) if by_returns and benchmark is not None else 0
+    interest = most_interest(account.first, account.last, config)
     claims = {} if by_returns else evidence.claims_of(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
@@ -143,7 +145,8 @@ def with_daily(
         )
         excess, information_ratio = _excess(total, benchmark, test)
     if by_returns and total.size and not Horizon(total.size, year).is_short:
-        smooth = smoothness(total, year, alpha_ratio=None if benchmark is None else alpha.ratio)
+        ratio = None if benchmark is None else alpha.ratio
+        smooth = smoothness(total, year, alpha_ratio=ratio, interest=interest)
         if benchmark is not None:
             options = option_selling(total, benchmark, own, year)
     by_name = defaultdict[str, float](
@@ -171,7 +174,12 @@ def with_daily(
         needed=power.needed,
         year=year,
         passive=diagnostics.passive_evidence(
-            total, references, test, lags=lags, invested=daily.get(evidence.INVESTED)
+            total,
+            references,
+            test,
+            lags=lags,
+            interest=interest,
+            invested=daily.get(evidence.INVESTED),
         ),
         timing=timing,
         styles=styles,
@@ -290,6 +298,7 @@ def assay_series(
         luck=LuckEvidence(percentile=not_scored(_ALONE), p=None),
         notes=tuple(notes),
         doubts=series.doubts,
+        rows=series.rows,
     )
     references = {} if benchmark is None else {series.benchmark_name: benchmark}
     context = JudgingContext(references=references, sessions=days)

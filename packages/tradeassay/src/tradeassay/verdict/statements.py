@@ -192,7 +192,11 @@ class _Maker:
     def returns(self) -> Iterator[Statement]:
         """Yield the returns of the account and its benchmark."""
         account = self.account
-        yield self.make("return", f"it returned {spanned(account.total)}", account.total)
+        compounded: tuple[str, ...] = ()
+        if account.rows:
+            compounded = (f"{account.rows:,} rows with times of day are compounded to days",)
+        returned = f"it returned {spanned(account.total)}"
+        yield self.make("return", returned, account.total, assumptions=compounded)
         if account.market.value is None:
             return
         made = f"{self.market} returned {percent(account.market.value)} over the same sessions"

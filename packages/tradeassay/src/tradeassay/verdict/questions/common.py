@@ -88,6 +88,20 @@ def opening(account: AgentFindings) -> str:
     return text
 
 
+def seller_words(account: AgentFindings) -> str:
+    """Say that an account moves as a seller of options does, and what a crash would cost;
+    nothing of others.
+    """
+    options = account.options
+    if account.method != "returns" or options is None or not options.shape:
+        return ""
+    words = f"; it moves as a seller of options does ({options.shape})"
+    if options.loss_at_20 is not None:
+        loss = percent(options.loss_at_20)
+        words += f": if the market falls 20 % in one day it would return about {loss}"
+    return words
+
+
 def likelihood_words(account: AgentFindings) -> str:
     """Return in words how much likelier the record is under skill than under luck."""
     likelihood = account.known_alpha.likelihood

@@ -6,6 +6,7 @@ from tradeassay.core.measure import above
 from tradeassay.verdict._claims import lacks_market, most_portfolios_did_better, too_good
 from tradeassay.verdict._phrases import alpha_words, percent, skew_words
 from tradeassay.verdict.evidence import gained
+from tradeassay.verdict.interest import most_interest
 from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.questions.look_ahead import why_too_good
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
@@ -53,11 +54,11 @@ def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | Non
     return make_verdict(account, config, "hidden-risk", said, firm=False)
 
 
-_INTEREST, _QUIET = 0.06, 0.02
-"""Highest annual return of cash, and a volatility that funds of bills or deposits do not reach."""
+_QUIET = 0.02
+"""A yearly volatility that a fund of bills or deposits stays below."""
 
 
-def _earns_interest(account: AgentFindings) -> bool:
+def _earns_interest(account: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether a record is as calm as a fund of bills, and earns no more than interest.
 
     Such a record is smooth because interest is smooth. It hides nothing.
@@ -65,11 +66,12 @@ def _earns_interest(account: AgentFindings) -> bool:
     earned, spread = (account.measures.get(one) for one in ("annualised_return", "volatility"))
     if earned is None or spread is None or earned.value is None or spread.value is None:
         return False
-    return earned.value <= _INTEREST and spread.value <= _QUIET
+    interest = most_interest(account.first, account.last, config)
+    return earned.value <= interest and spread.value <= _QUIET
 
 
 def _smoothed(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    if _earns_interest(account):
+    if _earns_interest(account, config):
         return None
     return _too_smooth(account, config) or _has_signs(account, config)
 

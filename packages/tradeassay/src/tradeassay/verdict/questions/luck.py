@@ -7,7 +7,7 @@ from tradeassay.verdict._claims import is_earned, is_significant, stands_under_m
 from tradeassay.verdict._limits import chance_words
 from tradeassay.verdict._phrases import alpha_words, beyond_what, price_words, tries_words
 from tradeassay.verdict.evidence import least_alpha, unearned_words
-from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.questions.common import make_verdict, seller_words
 from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfig
 
 
@@ -21,12 +21,13 @@ def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Ver
     kind: Kind = "not-distinguishable-from-luck"
     against, versus = why_no_alpha(account, config), account.versus
     yearly = f"alpha of {alpha_words(account, config)}"
+    sold = seller_words(account)
     if against is not None:
         opens = ", and its alpha is too small" if small else ", and luck is not excluded"
         return make_verdict(
-            account, config, kind, f"{opens}: {yearly}, but {against}.", label=label
+            account, config, kind, f"{opens}: {yearly}, but {against}{sold}.", label=label
         )
-    short = too_short_words(account)
+    short = f"{too_short_words(account)}{sold}"
     if versus is None or versus.side is None:
         said = f", which is not distinguishable from luck: {yearly}{short}."
         return make_verdict(account, config, kind, said, label=label)

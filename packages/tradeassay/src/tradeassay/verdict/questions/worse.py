@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradeassay.core.measure import below
 from tradeassay.verdict._claims import allowed_share
 from tradeassay.verdict._phrases import alpha_words, style_known, tries_words
-from tradeassay.verdict.questions.common import make_verdict
+from tradeassay.verdict.questions.common import make_verdict, seller_words
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
@@ -25,7 +25,7 @@ def did_worse_than_chance(account: AgentFindings, config: VerdictConfig) -> Verd
     beyond = f"worse than {tries_words(account).replace('best', 'worst')}"
     if account.method == "returns":
         label = None if style_known(account, config) else "behind the market"
-        said = f"; it fell behind: {yearly}, {beyond}."
+        said = f"; it fell behind: {yearly}, {beyond}{seller_words(account)}."
         return make_verdict(account, config, "worse", said, label=label)
     cause = "what it chose and what it paid for trading"
     if below(alpha.gross):
