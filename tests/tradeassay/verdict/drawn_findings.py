@@ -27,7 +27,7 @@ from tradeassay.verdict.record import (
     StyleEvidence,
     TailEvidence,
     TimingEvidence,
-    Together,
+    JointContrast,
 )
 
 _NO_MARKET = "no benchmark is given"
@@ -57,8 +57,8 @@ class Drawn:
             gap=gap, masked=masked, confirmed=bool((masked.low or 0.0) > 0), shrinks=shrinks
         )
 
-    def together(self) -> Together:
-        return Together(earned=self.measure(), **msgspec.structs.asdict(self.contrast()))
+    def together(self) -> JointContrast:
+        return JointContrast(earned=self.measure(), **msgspec.structs.asdict(self.contrast()))
 
     def alpha(self) -> Alpha:
         value, half = float(self.rng.normal(0.0, 0.08)), self.half()

@@ -31,7 +31,7 @@ from tradeassay.verdict.evidence import (
     with_price,
 )
 from tradeassay.verdict.recalled import AlphaSplit, RecallSplit
-from tradeassay.verdict.record import MaskPrice, RecallEvidence, Together
+from tradeassay.verdict.record import JointContrast, MaskPrice, RecallEvidence
 
 LUCK = "not-distinguishable-from-luck"
 TAKEN = memory(span(0.1, 0.05), span(0.0, 0.05))
@@ -54,7 +54,7 @@ DATES = msgspec.structs.replace(
 BOTH = msgspec.structs.replace(
     memory(span(0.05, 0.06), span(0.0, 0.04)),
     timing=contrast(span(0.04, 0.05), span(0.0, 0.02), confirmed=False, shrinks=False),
-    together=Together(
+    together=JointContrast(
         earned=span(0.09, 0.05),
         gap=span(0.09, 0.07),
         masked=span(0.0, 0.05),

@@ -187,13 +187,14 @@ def option_selling(
     volatility, marked on every row, rolled when they end. The account less its market exposure is
     regressed on each. It is like a seller if
 
-    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's sign at
-      :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the rows that decide), its
-      convexity is there as well as its changing exposure, and buying after falls, or holding less while the market
-      is volatile, explains the account less well;
-    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`, and with its changing exposure
-      :data:`_HEDGED_IN_ALL` in a record with a crash: sellers who hedge;
-    * or what it earns over a day, a week or a month falls as options pay when they end: sellers who are not marked;
+    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's
+      sign at :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the
+      influential rows), both its convexity and its changing exposure are found, and buying after
+      falls, or holding less in volatile markets, explains the account less well;
+    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`, and together with
+      its changing exposure :data:`_HEDGED_IN_ALL` in a record with a crash: sellers who hedge;
+    * or its return over a day, a week or a month falls like the payoff of expiring options: sellers
+      whose accounts are not marked to market;
 
     and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`).
     """

@@ -25,10 +25,12 @@ _DAILY = 100
 """Number of rows per year above which rows are days."""
 
 _FOLLOWS_SLOW, _FOLLOWS_WEEKLY, _FOLLOWS_DAILY = 0.20, 0.30, 0.43
-"""Least lag-one autocorrelation that is a sign, on monthly rows, on weekly and on daily ones. These are the largest
-that portfolios of listed stocks have had, because small stocks do not trade every day: an equal-weighted index had
-0.17 by month, 0.30 by week (Lo and MacKinnon 1988) and 0.43 by day (Campbell, Lo and MacKinnon 1997, table 2.4).
-Three months of smoothing give 0.4 and more (Getmansky, Lo and Makarov 2004), a mean over two days gives 0.5.
+"""Smallest lag-one autocorrelation that is a sign of smoothing: monthly, weekly and daily rows.
+
+These are the largest values of portfolios of listed stocks, which are autocorrelated because small
+stocks do not trade every day. An equal-weighted index had 0.17 by month and 0.43 by day (Campbell,
+Lo and MacKinnon 1997, table 2.4), and 0.30 by week (Lo and MacKinnon 1988). Smoothing over three
+months gives 0.4 or more (Getmansky, Lo and Makarov 2004), and a mean over two days gives 0.5.
 """
 _WEEKLY = 40
 """Rows a year above which rows are weeks."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tradeassay.core.measure import Measure, above, below
-from tradeassay.verdict.evidence import convex, gained, least_alpha, never_moves, unearned
+from tradeassay.verdict.evidence import convex, gained, hidden_income, least_alpha, never_moves
 from tradeassay.verdict.recalled import AlphaSplit
 from tradeassay.verdict.record import (
     CASH,
@@ -359,7 +359,7 @@ def is_passive(account: AgentFindings, config: VerdictConfig) -> bool:
         # Leverage, fees and trading have costs. An account that lags the portfolio that moves it is
         # still passive.
         return True
-    allowed = config.floor + (unearned(account, config) if value > 0.0 else 0.0)
+    allowed = config.floor + (hidden_income(account, config) if value > 0.0 else 0.0)
     return not is_significant(beyond) or abs(value) < allowed
 
 

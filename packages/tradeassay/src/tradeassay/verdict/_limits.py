@@ -25,7 +25,7 @@ from tradeassay.verdict._claims import (
     surely_memory,
 )
 from tradeassay.verdict._phrases import part_of, percent, signed, spanned
-from tradeassay.verdict.evidence import least_alpha, unearned_words
+from tradeassay.verdict.evidence import hidden_income_words, least_alpha
 from tradeassay.verdict.record import (
     PRAISE,
     AgentFindings,
@@ -171,7 +171,7 @@ def _unseen_income(account: AgentFindings, config: VerdictConfig) -> list[str]:
     low = account.known_alpha.tested.low
     if account.method != "returns" or low is None or low >= missing:
         return []
-    unseen = unearned_words(account, config)
+    unseen = hidden_income_words(account, config)
     are = "is" if unseen == "interest" else "are"
     they = "it" if unseen == "interest" else "they"
     return [f"{unseen} {are} not excluded: {they} may be {missing:.1%} of it a year"]

@@ -21,10 +21,10 @@ from tradeassay.verdict.record import (
     Alpha,
     Claim,
     Contrast,
+    JointContrast,
     MaskPrice,
     MemoryEvidence,
     PricedGap,
-    Together,
     VerdictConfig,
 )
 
@@ -40,7 +40,7 @@ ALPHA = "alpha"
 HALF = 1.0
 """Timing of the market and of styles are each tested at half of alpha's error level. So testing all
 three has the same error rate as testing two."""
-_LOOSE = 4.0
+_CONFIRMING_TAILS = 4.0
 """Multiple of the one-sided error level for the lower end of alpha, a one-sided test. It answers a
 second question about a significant alpha, which does not need the same confidence again."""
 
@@ -67,7 +67,7 @@ class MeanTest(msgspec.Struct, frozen=True):
         """Return the annual mean with its interval.
 
         Its error level is ``tails`` times the one-sided level. The default is two-sided, as in the
-        test of alpha. :data:`HALF` and :data:`_LOOSE` are for other questions.
+        test of alpha. :data:`HALF` and :data:`_CONFIRMING_TAILS` are for other questions.
         """
         return self._at(series, 1.0 - tails * self.config.tail(self.comparisons))
 
@@ -124,7 +124,7 @@ def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
         at_tries=test.at_tries(series),
         likelihood=test.likelihood(series),
         equal_tries=equal,
-        at_least=test.of(series, _LOOSE).low,
+        at_least=test.of(series, _CONFIRMING_TAILS).low,
     )
     if costs is None:
         return alpha
@@ -189,7 +189,7 @@ def convex(account: AgentFindings, config: VerdictConfig) -> bool:
     return above(tested) and (timed.per_year.value or 0.0) >= config.floor
 
 
-def unearned(account: AgentFindings, config: VerdictConfig) -> float:
+def hidden_income(account: AgentFindings, config: VerdictConfig) -> float:
     """Return the annual income that may separate an account from a passive portfolio without alpha.
 
     Uninvested money may have earned interest. A benchmark with only returns may be a price index,
@@ -202,8 +202,8 @@ def unearned(account: AgentFindings, config: VerdictConfig) -> float:
     return config.interest * max(0.0, 1.0 - followed.beta) + dividends
 
 
-def unearned_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the names of the income in :func:`unearned`: dividends, interest, or both."""
+def hidden_income_words(account: AgentFindings, config: VerdictConfig) -> str:
+    """Return the names of the income in :func:`hidden_income`: dividends, interest, or both."""
     dividends = config.dividends > 0.0 and not account.dataset
     if dividends and config.interest > 0.0:
         return "dividends and interest"
@@ -219,7 +219,7 @@ def least_alpha(account: AgentFindings, config: VerdictConfig) -> float:
         return config.floor
     # The market of a data set includes dividends. An index of the data set may exclude them.
     known = msgspec.structs.replace(config, dividends=0.0) if account.dataset else config
-    return config.floor + unearned(account, known)
+    return config.floor + hidden_income(account, known)
 
 
 def never_moves(account: AgentFindings, config: VerdictConfig) -> bool:
@@ -255,13 +255,13 @@ def memory_evidence(
     blind = {name: blind.get(name, np.zeros(bright[ALPHA].size)) for name in claims}
 
     def contrast(
-        one: Floats, other: Floats, tails: float = 2.0, confirming: float = _LOOSE
+        one: Floats, other: Floats, tails: float = 2.0, confirming: float = _CONFIRMING_TAILS
     ) -> dict[str, Any]:
         return {
             "gap": gap.of(one - other),
             "masked": test.of(other, tails),
             "confirmed": above(test.of(other, confirming)),
-            "shrinks": above(gap.of(one - other, _LOOSE)),
+            "shrinks": above(gap.of(one - other, _CONFIRMING_TAILS)),
         }
 
     # Tested at the claim's own error level and at twice that level, so that a masked play with
@@ -273,7 +273,7 @@ def memory_evidence(
     together = None
     if "timing" in claims:
         one, other = bright[ALPHA] + claims["timing"], masked[ALPHA] + blind["timing"]
-        together = Together(earned=test.of(one), **contrast(one, other))
+        together = JointContrast(earned=test.of(one), **contrast(one, other))
     return MemoryEvidence(
         against=against,
         parts=parts,

@@ -297,7 +297,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     priced: PricedGap | msgspec.UnsetType = msgspec.UNSET
 
 
-class Together(Contrast, frozen=True, kw_only=True):
+class JointContrast(Contrast, frozen=True, kw_only=True):
     """Alpha and timing of the market as a sum.
 
     ``earned`` is the annual return of both, at the tested level.
@@ -336,7 +336,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     both_at_tries: Measure | None = None
     timing: Contrast | None = None
     style_timing: Contrast | None = None
-    together: Together | None = None
+    together: JointContrast | None = None
     reason: str | None = None
     price: MaskPrice | msgspec.UnsetType = msgspec.UNSET
     priced: PricedGap | msgspec.UnsetType = msgspec.UNSET

@@ -42,9 +42,9 @@ from tradeassay.verdict.evidence import (
     BENCHMARK,
     MARKET,
     convex,
+    hidden_income_words,
     least_alpha,
     never_moves,
-    unearned_words,
 )
 from tradeassay.verdict.recalled import split_sentence
 from tradeassay.verdict.record import (
@@ -296,7 +296,7 @@ class _Maker:
         if value < config.floor:
             return f"{yearly}: less than the floor of {config.floor:.0%}", "against"
         if value < least:
-            unseen = unearned_words(account, config)
+            unseen = hidden_income_words(account, config)
             return f"{yearly}: {unseen} may be {least - config.floor:.1%} of it", "against"
         bearing: Bearing = "for" if self.alpha_helps else "neither"
         return f"{yearly}, significantly above zero ({level})", bearing

@@ -179,7 +179,7 @@ def _write_files(panel: Panel, folder: Path, faults: tuple[DataFault, ...]) -> M
 def _grids(panel: Panel) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of bars, listings, indices and minutes by name.
 
-    They are yielded one by one to save memory. Together they are most of a large import.
+    They are yielded one by one to save memory. JointContrast they are most of a large import.
     """
     split, total = factors(panel)
     days = panel.sessions[:, None]

@@ -6,7 +6,7 @@ from tradeassay.core.measure import above
 from tradeassay.verdict._claims import is_earned, is_significant, stands_under_mask, too_small
 from tradeassay.verdict._limits import chance_words
 from tradeassay.verdict._phrases import alpha_words, beyond_what, price_words, tries_words
-from tradeassay.verdict.evidence import least_alpha, unearned_words
+from tradeassay.verdict.evidence import hidden_income_words, least_alpha
 from tradeassay.verdict.questions.common import make_verdict, seller_words
 from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfig
 
@@ -53,7 +53,7 @@ def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
     if not is_significant(alpha):
         return None
     value, least = alpha.value or 0.0, least_alpha(account, config)
-    unseen = unearned_words(account, config)
+    unseen = hidden_income_words(account, config)
     if abs(value) < config.floor:
         return f"that is too little to be called alpha (the floor is {config.floor:.0%} a year)"
     if 0.0 < value < least:
