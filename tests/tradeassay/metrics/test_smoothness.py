@@ -138,3 +138,20 @@ def test_stocks_that_do_not_trade_every_day_are_not_smoothed():
             assert not has(late, year, "follow")
             mean = (true[1:] + true[:-1]) / 2.0
             assert has(mean, year, "follow")
+
+
+def test_what_follows_the_benchmark_of_the_row_before_is_not_smoothed():
+    """Small stocks trail the market without being smoothed, a smoothed fund trails itself."""
+    rng = np.random.default_rng(11)
+    market = rng.normal(0.008, 0.045, 240)
+    own = rng.normal(0.0, 0.01, 240)
+    small = 1.0 * market + 0.45 * np.concatenate(([0.0], market[:-1])) + own
+    assert any("follow each other" in sign for sign in smoothness(small, 12).signs)
+    assert not any(
+        "follow each other" in sign for sign in smoothness(small, 12, benchmark=market).signs
+    )
+    fund = 0.3 * market + rng.normal(0.006, 0.02, 240)
+    smoothed = np.convolve(fund, [0.5, 0.3, 0.2])[:240]
+    assert any(
+        "follow each other" in sign for sign in smoothness(smoothed, 12, benchmark=market).signs
+    )

@@ -18,6 +18,7 @@ from tradeassay.verdict.record import (
     Alpha,
     ConcentrationEvidence,
     Contrast,
+    JointContrast,
     LeakEvidence,
     LuckEvidence,
     MaskPrice,
@@ -27,7 +28,6 @@ from tradeassay.verdict.record import (
     StyleEvidence,
     TailEvidence,
     TimingEvidence,
-    JointContrast,
 )
 
 _NO_MARKET = "no benchmark is given"

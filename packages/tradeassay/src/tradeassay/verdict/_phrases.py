@@ -230,8 +230,13 @@ def brought(account: AgentFindings, claim: Claim) -> str:
         return f"{spanned(account.memory.together.earned)} a year from names and days together"
     assert account.timing is not None
     if account.method == "returns":
-        gain = "all of it from gaining more when the market rose than losing when it fell"
-        return f"{spanned(account.known_alpha.tested)} a year beyond the market, {gain}"
+        followed = account.passive
+        gain = "gaining more when the market rose than losing when it fell"
+        if followed is not None and followed.beta < 0.0:
+            gain = "gaining more when the market fell than losing when it rose"
+        return (
+            f"{spanned(account.known_alpha.tested)} a year beyond the market, all of it from {gain}"
+        )
     return f"{spanned(account.timing.per_year)} a year from being invested when the market rose"
 
 

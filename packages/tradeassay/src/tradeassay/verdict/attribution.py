@@ -49,9 +49,9 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Allocation, selection and interaction by group, linked over the window.
 
-    JointContrast with ``trading`` they sum to ``portfolio`` - ``benchmark``, the two total returns. The
-    benchmark contains the investable names, weighted by ``weighted_by``. ``reason`` says why there
-    are no numbers.
+    Together with ``trading`` they sum to ``portfolio`` - ``benchmark``, the two total returns.
+    The benchmark contains the investable names, weighted by ``weighted_by``. ``reason`` says why
+    there are no numbers.
     """
 
     by: Literal["sector", "board"]

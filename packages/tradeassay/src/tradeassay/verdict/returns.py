@@ -146,7 +146,7 @@ def with_daily(
         excess, information_ratio = _excess(total, benchmark, test)
     if by_returns and total.size and not Horizon(total.size, year).is_short:
         ratio = None if benchmark is None else alpha.ratio
-        smooth = smoothness(total, year, alpha_ratio=ratio, interest=interest)
+        smooth = smoothness(total, year, benchmark=benchmark, alpha_ratio=ratio, interest=interest)
         if benchmark is not None:
             options = option_selling(total, benchmark, own, year)
     by_name = defaultdict[str, float](
