@@ -227,7 +227,7 @@ def test_returns_that_bend_up_are_timing_only_if_something_is_left_after_their_p
         verdict.sentence
     )
     assert "3.3 times likelier under skill than under luck's best of 20 tries" in verdict.sentence
-    against = follows(0.5, 0.08, beta=-8.0)
+    against = follows(0.5, 0.08, beta=-0.5)
     assert "from gaining more when the market fell than losing when it rose" in (
         verdict_on(table(timing=bent, passive=against)).sentence
     )
