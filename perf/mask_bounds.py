@@ -3,7 +3,7 @@
 Every program of ``memory probe`` attacks the mask ``blinded``, as published and fully hardened, on
 synthetic A-shares, on synthetic US stocks and on the real US panel. The hardened mask gets more
 pairs, because a day within a session is guessed by chance in 7 of 1,000 only. ``python
-perf/mask_bounds.py`` writes ``packages/tradeassay-bench/src/tradeassay_bench/masking/bounds/toml``;
+perf/mask_bounds.py`` writes ``packages/tradeassay-bench/src/tradeassay_bench/masking/bounds.toml``;
 ``--probes`` says how many pairs of stock and day are asked for.
 """
 
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tradeassay_bench.examine.probe import ProbeConfig, probe_mask
 
-FILE = Path(__file__).parents[1] / "src" / "tradeassay" / "masking" / "bounds.toml"
+BENCH = Path(__file__).parents[1] / "packages" / "tradeassay-bench" / "src" / "tradeassay_bench"
+FILE = BENCH / "masking" / "bounds.toml"
 BENCHMARKS = ("ktdfin-v1", "ktdfin-us-v1", "ktdfin-us-real-v1")
 ARMS = {"plain": "blinded", "scrubbed": "blinded+rebase_prices+scale_volumes+scrub_news"}
 SHOWN = ("top_1", "top_5", "date_1", "date_7")
