@@ -24,7 +24,7 @@ from tradeassay.tables.account import OwnSeries
 from tradeassay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
 from tradeassay.verdict.evidence import ALPHA, INVESTED, MeanTest, memory_evidence
 from tradeassay.verdict.record import LeakEvidence, LuckEvidence, Ranks
-from tradeassay.verdict.returns import JudgingContext, assay_series, with_daily
+from tradeassay.verdict.returns import JudgingContext, assay_series, run_tests
 
 Series = np.ndarray
 Draw = np.random.Generator
@@ -103,7 +103,7 @@ def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
         ranks=Ranks(of=1, by_return=1, by_selection=1),
     )
     days = tuple(str(day) for day in np.datetime64("2001-01-01") + np.arange(size))
-    made = with_daily(found, both[0], YEAR, CONFIG, JudgingContext(sessions=days))
+    made = run_tests(found, both[0], YEAR, CONFIG, JudgingContext(sessions=days))
     if masked is not None:
         twin = memory_evidence(both[0], both[1], MeanTest(YEAR, CONFIG), against="blinded")
         made = type(made)(

@@ -13,7 +13,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.likelihood import equal_tries, likelihood_ratio, normal_score
 from tradeassay.verdict.diagnostics import timing_evidence
-from tradeassay.verdict.evidence import ALPHA, HALF, MeanTest, alpha_of
+from tradeassay.verdict.evidence import ALPHA, TIMING_ERROR_MULTIPLE, MeanTest, alpha_of
 from tradeassay.verdict.record import VerdictConfig
 from tradeassay.verdict.returns import power_of_record
 
@@ -119,7 +119,7 @@ def test_timing_by_holdings_is_tested_at_its_own_error_and_at_that_of_all_tries(
     market = rng.normal(0.0, 0.01, 756)
     claim, test = daily(3.4), MeanTest(252, CONFIG, tries=20)
     timed = timing_evidence(0.5 * market, market, claim, test, returns_only=False)
-    assert timed.per_year == test.of(claim, HALF)
+    assert timed.per_year == test.of(claim, TIMING_ERROR_MULTIPLE)
     assert timed.at_tries.low == pytest.approx(
         cosine_interval(claim, "mean", level=1.0 - 0.025 / 20, least=60).low, abs=1e-9
     )

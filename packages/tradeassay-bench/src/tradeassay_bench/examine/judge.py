@@ -34,7 +34,7 @@ from tradeassay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
-from tradeassay.verdict.returns import WATCHED, JudgingContext, with_daily
+from tradeassay.verdict.returns import WATCHED, JudgingContext, run_tests
 from tradeassay_bench.agents import files_open
 from tradeassay_bench.agents.own_file import CLOSED
 from tradeassay_bench.core.executors import HERE, Spread
@@ -275,7 +275,7 @@ def _findings(
     if row.daily is None:
         return plain
     context = JudgingContext(peers=max(1, peers), tried=row.tried, attributions=row.complete)
-    measured = with_daily(plain, row.daily, row.year, config, context)
+    measured = run_tests(plain, row.daily, row.year, config, context)
     assert measured.alpha is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
     # The total is the recorded return, except for rounding. The attribution record also has its

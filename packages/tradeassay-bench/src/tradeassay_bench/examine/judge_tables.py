@@ -22,7 +22,7 @@ from tradeassay.verdict.returns import (
     CONSTANT,
     JudgingContext,
     own_findings,
-    with_daily,
+    run_tests,
     with_history,
 )
 from tradeassay_bench.examine import run_evidence
@@ -112,7 +112,7 @@ def _judged(
     )
     if attribution.linked is not None and attribution.daily.sessions:
         daily = run_evidence.rows_of_seeds([attribution])
-        findings = with_daily(
+        findings = run_tests(
             findings, daily, attribution.year, config, JudgingContext(attributions=(attribution,))
         )
         findings = with_history(

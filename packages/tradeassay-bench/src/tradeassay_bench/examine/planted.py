@@ -36,7 +36,7 @@ from tradeassay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
-from tradeassay.verdict.returns import JudgingContext, with_daily
+from tradeassay.verdict.returns import JudgingContext, run_tests
 from tradeassay_bench.core.executors import HERE, Spread
 from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
@@ -385,7 +385,7 @@ class Bench:
         context = JudgingContext(
             tried=tried, references=references, sessions=self.world.inputs.sessions
         )
-        measured = with_daily(found, rows, YEAR, config, context)
+        measured = run_tests(found, rows, YEAR, config, context)
         assert measured.alpha is not None
         if by_model:
             masked = daily_rows(self._played(plant, seed, masked=True)[0], references[MARKET])

@@ -40,9 +40,9 @@ class Claims(NamedTuple):
     dropped: tuple[Claim, ...]
 
 
-def claims_that_persist(account: AgentFindings, config: VerdictConfig) -> Claims:
+def split_claims_by_memory(account: AgentFindings, config: VerdictConfig) -> Claims:
     """Split an account's claims into the kept ones and the ones that are memory."""
-    made = claims_of_account(account, config)
+    made = significant_claims(account, config)
     dropped = tuple(claim for claim in made if is_memory(account, claim, config))
     kept = []
     for claim in made:
@@ -69,7 +69,7 @@ def _sum_is_memory(both: Contrast) -> bool:
     return mostly_lost(both)
 
 
-def claims_of_account(account: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
+def significant_claims(account: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
     """Return the claims that are significant and large enough, before memory is ruled out.
 
     Alpha must also not be contradicted by random portfolios.
@@ -108,7 +108,7 @@ def _has_alpha(account: AgentFindings, config: VerdictConfig) -> bool:
     large = (alpha.value or 0.0) >= least
     if not (large and significant):
         return False
-    return is_earned(account, config) and not most_portfolios_did_better(account)
+    return exceeds_income_without_skill(account, config) and not most_portfolios_did_better(account)
 
 
 def _claims_of_returns(
@@ -154,7 +154,7 @@ def rests_on_both_plays(account: AgentFindings) -> bool:
     return above(memory.both)
 
 
-def is_earned(account: AgentFindings, config: VerdictConfig) -> bool:
+def exceeds_income_without_skill(account: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether alpha exceeds the income that a table of returns does not show.
 
     Such income is dividends and interest.
@@ -347,7 +347,7 @@ def is_passive(account: AgentFindings, config: VerdictConfig) -> bool:
     alpha = account.known_alpha.tested
     if account.active_variance is not None and account.active_variance <= config.market_variance:
         # Many names with varying weights, or frequent trading at a cost, follow the market too.
-        other = set(claims_of_account(account, config)) - {"alpha"}
+        other = set(significant_claims(account, config)) - {"alpha"}
         if not other and not costs_ate_alpha(account, config):
             if not is_significant(alpha) or abs(alpha.value or 0.0) < config.floor:
                 return True

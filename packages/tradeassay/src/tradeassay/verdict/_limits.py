@@ -14,12 +14,12 @@ import msgspec
 from tradeassay.core.measure import FILES_OPEN, above
 from tradeassay.verdict._claims import (
     beats_random_portfolios,
-    claims_of_account,
-    claims_that_persist,
     contrast_of,
     is_lost_information,
     is_recalled,
     mostly_lost,
+    significant_claims,
+    split_claims_by_memory,
     split_gap,
     split_of,
     surely_memory,
@@ -50,7 +50,9 @@ def limits_of(account: AgentFindings, config: VerdictConfig, kind: Kind) -> tupl
         limits.append(FILES_OPEN)
     if kind == "memory":
         limits += _memory_limits(account, config)
-    elif kind in ("skill", "could-be-best-of-few") or "alpha" in claims_of_account(account, config):
+    elif kind in ("skill", "could-be-best-of-few") or "alpha" in significant_claims(
+        account, config
+    ):
         limits += alpha_limits(account, config)
     limits += evidence_limits(account, config)
     if account.covered is not None and account.covered < config.styled:
@@ -75,10 +77,10 @@ def _style_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _memory_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    dropped = claims_that_persist(account, config).dropped
+    dropped = split_claims_by_memory(account, config).dropped
     unpriced = _unpriced_limit(account, dropped)
     if any(surely_memory(account, claim) for claim in dropped):
-        if "alpha" not in claims_of_account(account, config):
+        if "alpha" not in significant_claims(account, config):
             return unpriced
         return unpriced + alpha_limits(account, config)
     gaps = []

@@ -15,13 +15,14 @@ Numbers = tuple[float, ...]
 
 
 class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """The attribution of every session.
+    """The attribution of an account's return in each session.
 
-    ``total`` = ``common`` + styles + ``selection`` + ``trading``. ``tilt`` is the return of the
-    styles at their mean exposures. ``uncovered`` is part of ``selection``. ``trading_parts`` sum to
-    ``trading``. ``covered_share`` is None on days without holdings. ``exposures``, ``invested`` and
+    ``total`` = ``common`` + styles + ``selection`` + ``trading``. ``tilt`` is the return from the
+    mean exposures to styles. ``uncovered`` is the part of ``selection`` from names without factors.
+    ``trading_parts`` sum to ``trading``. ``covered_share`` is the share of the holdings with
+    factors, None on days without holdings. ``exposures``, ``invested`` (net share invested) and
     ``gross`` are values at the start of the session. ``references`` are the returns of passive
-    portfolios of the same market.
+    portfolios of the same market, by name.
     """
 
     sessions: tuple[str, ...]
@@ -42,16 +43,18 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def styles(self) -> Floats:
         """Return the sum of the returns from all styles."""
-        each = [*self.style.values()]
-        return np.sum(each, axis=0) if each else np.zeros(len(self.sessions))
+        if not self.style:
+            return np.zeros(len(self.sessions))
+        return np.sum([*self.style.values()], axis=0)
 
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Allocation, selection and interaction by group, linked over the window.
 
-    Together with ``trading`` they sum to ``portfolio`` - ``benchmark``, the two total returns.
-    The benchmark contains the investable names, weighted by ``weighted_by``. ``reason`` says why
-    there are no numbers.
+    The three parts and ``trading`` sum to ``portfolio`` - ``benchmark``, the difference of the two
+    total returns. The benchmark contains the investable names, weighted by ``weighted_by``.
+    ``daily_error`` is the largest error of this sum on a day. ``reason`` says why there are no
+    numbers.
     """
 
     by: Literal["sector", "board"]
@@ -68,7 +71,11 @@ class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """Number of days with factors, with the intercept alone, and without a fit."""
+    """Coverage and quality of the daily cross-sectional regressions.
+
+    ``full_days`` have factors, ``market_days`` only an intercept, and ``empty_days`` no regression.
+    ``explained`` is the R squared.
+    """
 
     full_days: int
     market_days: int
@@ -82,21 +89,22 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """The attribution of one account's return.
 
-    ``linked`` are parts of the whole return by name. ``common``, ``style``, ``selection`` and
-    ``trading`` sum to ``total``. ``style.<factor>`` sum to ``style``, and ``trading.<what>`` sum to
-    ``trading``. ``uncovered`` is part of ``selection``. If linking is undefined or the account has
-    no result, ``linked`` is None with a ``reason``.
+    ``linked`` are the parts of the whole return by name. ``common``, ``style``, ``selection`` and
+    ``trading`` sum to ``total``. The parts ``style.<factor>`` sum to ``style``, and
+    ``trading.<part>`` sum to ``trading``. ``uncovered`` is part of ``selection``. If linking is
+    undefined or the account has no result, ``linked`` is None and ``reason`` says why.
 
-    ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts
-    as measures. ``preferences`` is the mean exposure per factor on invested days.
-    ``account_return`` is the account's actual return. Under ``paper`` the total excludes trading
-    and differs from it. ``year`` is the number of sessions per year. ``by_name`` is the
-    contribution to selection of the names that added most, summed over days.
+    ``intervals`` are the linked parts with intervals. ``per_year`` are the mean daily parts times
+    the number of sessions per year. ``preferences`` is the mean exposure per factor on invested
+    days. ``account_return`` is the account's actual return. Under the ``paper`` convention
+    ``total`` excludes trading and differs from ``account_return``. ``year`` is the number of
+    sessions per year. ``by_name`` is the contribution to selection, summed over days, of the names
+    that added most.
 
     ``impact`` is the trading cost of an account of one unit of money, by the square-root law, on
     every day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`). ``impact_known`` is
-    the share of it that is known. ``notes`` are remarks for readers. ``doubts`` are unverified
-    facts behind the returns.
+    the share of trades with a known impact. ``notes`` are remarks for readers. ``doubts`` are
+    unverified facts behind the returns.
     """
 
     source: str

@@ -29,7 +29,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.cosine import cosine_t, cosine_terms, cosine_variance
 from tradeassay.metrics.horizon import TOO_SHORT
 from tradeassay.metrics.staleness import Regression, lagged
-from tradeassay.verdict.evidence import ALPHA, HALF, MeanTest
+from tradeassay.verdict.evidence import ALPHA, TIMING_ERROR_MULTIPLE, MeanTest
 from tradeassay.verdict.record import (
     CASH,
     AccountCurve,
@@ -194,8 +194,8 @@ def timing_evidence(
         strict = 1.0 - config.tail(max(test.comparisons, test.tries))
         at_tries = bent.coefficient(2, scale=variance * year, level=strict, least=least, year=year)
     elif timing_gain is not None:
-        per_year = test.of(timing_gain, HALF)
-        at_tries = test.at_tries(timing_gain, HALF)
+        per_year = test.of(timing_gain, TIMING_ERROR_MULTIPLE)
+        at_tries = test.at_tries(timing_gain, TIMING_ERROR_MULTIPLE)
         likelihood = test.likelihood(timing_gain)
     else:
         per_year = not_scored("the share invested never changes")

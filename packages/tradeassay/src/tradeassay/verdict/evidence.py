@@ -1,4 +1,4 @@
-"""Compute the evidence of a verdict from daily parts, luck, masks, leak tests and confidences."""
+"""Compute the evidence of a verdict: tests of daily parts, and contrasts with masked plays."""
 
 from __future__ import annotations
 
@@ -32,21 +32,30 @@ INVESTED = "invested"
 MARKET = "the market"
 """Name of the passive portfolio behind the market part."""
 BENCHMARK = "the benchmark"
-"""The same name for an account for which only returns are known."""
+"""Name of the passive portfolio behind the market part if only returns are known."""
 ALPHA = "alpha"
 """Name of the part that contains skill: selection + trading."""
 
 
-HALF = 1.0
-"""Timing of the market and of styles are each tested at half of alpha's error level. So testing all
-three has the same error rate as testing two."""
-_CONFIRMING_TAILS = 4.0
-"""Multiple of the one-sided error level for the lower end of alpha, a one-sided test. It answers a
-second question about a significant alpha, which does not need the same confidence again."""
+_TWO_SIDED_ERROR_MULTIPLE = 2.0
+"""Error level of alpha's interval, as a multiple of the one-sided error level."""
+TIMING_ERROR_MULTIPLE = 1.0
+"""Error level of an interval of timing, as a multiple of the one-sided error level.
+
+Timing of the market and timing of styles are each tested at half of alpha's error level. So the
+tests of all three claims have the same error rate as two tests at alpha's level.
+"""
+_CONFIRMING_ERROR_MULTIPLE = 4.0
+"""Error level of an interval that confirms a significant alpha, as a multiple of the one-sided
+error level.
+
+Only one end of the interval is used, so the test is one-sided at twice the one-sided error level.
+A second question about a significant alpha does not need the same confidence again.
+"""
 
 
 class MeanTest(msgspec.Struct, frozen=True):
-    """Settings of the test of a series' annual mean.
+    """Test of a series' annual mean.
 
     ``year`` is the number of rows per year. ``comparisons`` is the number of agents judged
     together. ``tries`` is the number of all tries to find this account. A constant series has no
@@ -63,13 +72,13 @@ class MeanTest(msgspec.Struct, frozen=True):
         """Return the confidence level corrected for all comparisons."""
         return 1.0 - 2.0 * self.config.tail(self.comparisons)
 
-    def of(self, series: Floats, tails: float = 2.0) -> Measure:
+    def of(self, series: Floats, error_multiple: float = _TWO_SIDED_ERROR_MULTIPLE) -> Measure:
         """Return the annual mean with its interval.
 
-        Its error level is ``tails`` times the one-sided level. The default is two-sided, as in the
-        test of alpha. :data:`HALF` and :data:`_CONFIRMING_TAILS` are for other questions.
+        The interval's error level is ``error_multiple`` times the one-sided error level. The
+        default is the level of alpha's test.
         """
-        return self._at(series, 1.0 - tails * self.config.tail(self.comparisons))
+        return self._at(series, 1.0 - error_multiple * self.config.tail(self.comparisons))
 
     def ratio(self, series: Floats) -> Measure:
         """Return the annual mean divided by the annual volatility, with its interval."""
@@ -80,15 +89,18 @@ class MeanTest(msgspec.Struct, frozen=True):
             series, periods_per_year=self.year, level=self.config.level, least=least
         )
 
-    def at_tries(self, series: Floats, tails: float = 2.0) -> Measure:
+    def at_tries(
+        self, series: Floats, error_multiple: float = _TWO_SIDED_ERROR_MULTIPLE
+    ) -> Measure:
         """Return the annual mean with an interval corrected for all tries."""
-        return self._at(series, 1.0 - tails * self.config.tail(max(self.tries, self.comparisons)))
+        error = self.config.tail(max(self.tries, self.comparisons))
+        return self._at(series, 1.0 - error_multiple * error)
 
     def likelihood(self, series: Floats) -> float | None:
         """Return the likelihood of a series under skill relative to the best of all tries by luck.
 
-        A loss is compared with luck's worst try, by the same densities. Returns None for a series
-        without an interval.
+        A loss is compared with luck's worst try, by the same densities. The result is None for a
+        series without an interval.
         """
         if self.of(series).low is None:
             return None
@@ -99,7 +111,7 @@ class MeanTest(msgspec.Struct, frozen=True):
 
     def _at(self, series: Floats, level: float) -> Measure:
         if series.size < self.config.rows_needed(self.year):
-            # A series that cannot be tested is not annualised either.
+            # A series that is too short for a test is not annualised either.
             return not_scored(TOO_SHORT)
         if self.config.watched:
             return watched_interval(series, periods_per_year=self.year, level=level)
@@ -108,7 +120,10 @@ class MeanTest(msgspec.Struct, frozen=True):
 
 
 def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
-    """Test the return after market and style."""
+    """Return the test of alpha, the return after market and style.
+
+    ``rows`` are daily parts by name. Fields about costs are set only if the costs are known.
+    """
     series, costs = rows[ALPHA], rows.get("costs")
     gross = series if costs is None else series - costs
     tested = test.of(series)
@@ -124,13 +139,12 @@ def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
         at_tries=test.at_tries(series),
         likelihood=test.likelihood(series),
         equal_tries=equal,
-        at_least=test.of(series, _CONFIRMING_TAILS).low,
+        at_least=test.of(series, _CONFIRMING_ERROR_MULTIPLE).low,
     )
     if costs is None:
         return alpha
-    # Costs are known exactly, and only the return before costs is uncertain. So a gain before costs
-    # is tested, and the share of costs is then a simple comparison. Costs are most of a loss if the
-    # rest lost less.
+    # Costs are known exactly. Only the return before costs is uncertain. So the share of costs in a
+    # gain is a comparison without a test. Costs are most of a loss if the rest lost less.
     paid, earned = -float(costs.mean()), float(gross.mean())
     return msgspec.structs.replace(
         alpha,
@@ -140,10 +154,11 @@ def alpha_of(rows: Mapping[str, Floats], test: MeanTest) -> Alpha:
     )
 
 
-def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the series of the claims besides alpha: ``timing`` and ``style_timing``.
+def timing_series(rows: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the daily returns from timing: ``timing`` of the market and ``style_timing``.
 
-    The mean of a series is the return of the claim. Constant exposures are left out.
+    The mean of a series is the daily return from the claim. A series is left out if the exposure is
+    constant or unknown.
     """
     series: dict[str, Floats] = {}
     invested, market = rows.get(INVESTED), rows.get("market")
@@ -151,8 +166,10 @@ def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
         # The mean of a product of centred series is their covariance, which is the return from
         # timing.
         series["timing"] = (invested - invested.mean()) * (market - market.mean())
-    if "tilt" in rows and np.ptp(moved := rows["style"] - rows["tilt"]) > 1e-9:
-        series["style_timing"] = moved
+    if "tilt" in rows:
+        style_timing = rows["style"] - rows["tilt"]
+        if np.ptp(style_timing) > 1e-9:
+            series["style_timing"] = style_timing
     return series
 
 
@@ -162,7 +179,11 @@ def gained(measure: Measure | None, least: float) -> bool:
 
 
 def leaning(account: AgentFindings, config: VerdictConfig) -> list[tuple[str, float]]:
-    """Return the factors with an exposure, the strongest first, if style explains enough."""
+    """Return the factors with a large exposure and their exposures, the largest first.
+
+    The list is empty if style explains too little of the variance beyond the market. With known
+    holdings an exposure must also be significant.
+    """
     if account.style_variance is None or account.style_variance < config.style_variance:
         return []
     strong = [
@@ -178,28 +199,31 @@ def leaning(account: AgentFindings, config: VerdictConfig) -> list[tuple[str, fl
 def convex(account: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether returns are significantly convex in the market's moves.
 
-    Both Treynor and Mazuy's and Henriksson and Merton's terms must be convex. The first depends on
-    a few large days, which hardly affect the second. It must be significant after correction for
-    all tries: among twenty stocks held for years, one is convex by chance.
+    Only a table of returns is tested. The terms of Treynor and Mazuy and of Henriksson and Merton
+    must both be positive. The first term depends on a few large days, which hardly affect the
+    second. The first term must be significant after correction for all tries, because among twenty
+    stocks held for years one is convex by chance. Its annual value must be at least the floor.
     """
-    timed = account.timing
-    if account.method != "returns" or timed is None or not above(timed.upside):
+    timing = account.timing
+    if account.method != "returns" or timing is None or not above(timing.upside):
         return False
-    tested = timed.per_year if timed.at_tries is None else timed.at_tries
-    return above(tested) and (timed.per_year.value or 0.0) >= config.floor
+    tested = timing.per_year if timing.at_tries is None else timing.at_tries
+    return above(tested) and (timing.per_year.value or 0.0) >= config.floor
 
 
 def hidden_income(account: AgentFindings, config: VerdictConfig) -> float:
-    """Return the annual income that may separate an account from a passive portfolio without alpha.
+    """Return the largest annual income without skill that the benchmark may exclude.
 
-    Uninvested money may have earned interest. A benchmark with only returns may be a price index,
-    which excludes dividends.
+    Uninvested money may have earned interest. The benchmark of a table of returns may be a price
+    index, which excludes dividends.
     """
     followed = account.passive
     if followed is None or followed.portfolio == CASH:
         return 0.0
-    dividends = config.dividends * max(0.0, followed.beta) if account.method == "returns" else 0.0
-    return config.interest * max(0.0, 1.0 - followed.beta) + dividends
+    interest = config.interest * max(0.0, 1.0 - followed.beta)
+    if account.method != "returns":
+        return interest
+    return interest + config.dividends * max(0.0, followed.beta)
 
 
 def hidden_income_words(account: AgentFindings, config: VerdictConfig) -> str:
@@ -217,7 +241,7 @@ def least_alpha(account: AgentFindings, config: VerdictConfig) -> float:
     """
     if account.method != "returns":
         return config.floor
-    # The market of a data set includes dividends. An index of the data set may exclude them.
+    # The market of a data set includes dividends.
     known = msgspec.structs.replace(config, dividends=0.0) if account.dataset else config
     return config.floor + hidden_income(account, known)
 
@@ -227,7 +251,8 @@ def never_moves(account: AgentFindings, config: VerdictConfig) -> bool:
     alpha = account.alpha
     if alpha is None or account.sessions < config.rows_needed(account.year):
         return False
-    # A watched account may have no interval. But its ratio has one unless it never moves.
+    # A watched account may lack an interval of alpha. Its ratio has an interval unless alpha never
+    # moves.
     return alpha.tested.low is None and alpha.ratio.low is None
 
 
@@ -237,58 +262,67 @@ BRIGHT = "bright"
 def memory_evidence(
     bright: Mapping[str, Floats], masked: Mapping[str, Floats], test: MeanTest, *, against: str
 ) -> MemoryEvidence:
-    """Return the contrast between the daily parts of a play and of its masked play.
+    """Return the contrast between an agent's unmasked run and its masked run, session by session.
 
-    Both are plays of the same agent. Sessions are compared one by one. There is no contrast if the
-    masked play mostly held nothing: an agent that stays out of the market for any reason also loses
-    alpha that is not memory.
+    ``bright`` and ``masked`` are the daily parts of the two runs. ``against`` names the mask. There
+    is no contrast if the masked run held nothing on most sessions, because an agent that stays out
+    of the market loses alpha for other reasons than memory.
     """
     if bright[ALPHA].size < test.config.rows_needed(test.year):
         return no_memory(f"{TOO_SHORT}: {bright[ALPHA].size} sessions under '{against}'")
     idle = stays_out(bright, masked)
     if idle is not None:
         return no_memory(idle)
-    # A gap is evidence against skill. It is tested as one comparison, whatever the number of tries.
+    # A gap is evidence against skill, so the number of agents and tries does not matter.
     gap = msgspec.structs.replace(test, comparisons=1)
     parts = {name: gap.of(bright[name] - masked[name]) for name in (*MAIN, ALPHA)}
-    claims, blind = claims_of(bright), claims_of(masked)
+    claims, blind = timing_series(bright), timing_series(masked)
     blind = {name: blind.get(name, np.zeros(bright[ALPHA].size)) for name in claims}
 
     def contrast(
-        one: Floats, other: Floats, tails: float = 2.0, confirming: float = _CONFIRMING_TAILS
+        unmasked_series: Floats,
+        masked_series: Floats,
+        error_multiple: float = _TWO_SIDED_ERROR_MULTIPLE,
+        confirming: float = _CONFIRMING_ERROR_MULTIPLE,
     ) -> dict[str, Any]:
+        difference = unmasked_series - masked_series
         return {
-            "gap": gap.of(one - other),
-            "masked": test.of(other, tails),
-            "confirmed": above(test.of(other, confirming)),
-            "shrinks": above(gap.of(one - other, _CONFIRMING_TAILS)),
+            "gap": gap.of(difference),
+            "masked": test.of(masked_series, error_multiple),
+            "confirmed": above(test.of(masked_series, confirming)),
+            "shrinks": above(gap.of(difference, _CONFIRMING_ERROR_MULTIPLE)),
         }
 
-    # Tested at the claim's own error level and at twice that level, so that a masked play with
-    # timing by chance confirms no more often.
-    claimed = {
-        name: Contrast(**contrast(row, blind[name], HALF, 2.0)) for name, row in claims.items()
+    # Timing is tested at its own error level and confirmed at twice that level. So timing by chance
+    # in a masked run confirms no more often than chance alpha does.
+    contrasts = {
+        name: Contrast(
+            **contrast(row, blind[name], TIMING_ERROR_MULTIPLE, 2.0 * TIMING_ERROR_MULTIPLE)
+        )
+        for name, row in claims.items()
     }
     both = (bright[ALPHA] + masked[ALPHA]) / 2.0
     together = None
     if "timing" in claims:
-        one, other = bright[ALPHA] + claims["timing"], masked[ALPHA] + blind["timing"]
-        together = JointContrast(earned=test.of(one), **contrast(one, other))
+        unmasked_sum = bright[ALPHA] + claims["timing"]
+        masked_sum = masked[ALPHA] + blind["timing"]
+        together = JointContrast(earned=test.of(unmasked_sum), **contrast(unmasked_sum, masked_sum))
     return MemoryEvidence(
         against=against,
         parts=parts,
         both=test.of(both),
         both_at_tries=test.at_tries(both),
-        timing=claimed.get("timing"),
-        style_timing=claimed.get("style_timing"),
+        timing=contrasts.get("timing"),
+        style_timing=contrasts.get("style_timing"),
         together=together,
         **contrast(bright[ALPHA], masked[ALPHA]),
     )
 
 
 def stays_out(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> str | None:
-    """Say that the masked play mostly held nothing where the unmasked one did; None if it did
-    not.
+    """Return a sentence if the masked run held nothing on most sessions with holdings, or None.
+
+    Only sessions on which the unmasked run held something are counted.
     """
     held = holds(bright)
     idle = held & ~holds(masked)
@@ -300,14 +334,17 @@ def stays_out(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> str
 
 
 def holds(rows: Mapping[str, Floats]) -> Bools:
-    """Return the sessions on which an account held something: its share in the market, or its
-    return, is not 0.
+    """Return for each session whether the account held something.
+
+    It held something if its return or the share invested is not 0.
     """
-    holds: Bools = (rows["total"] != 0.0) | (rows.get(INVESTED, rows["total"]) != 0.0)
-    return holds
+    invested = rows.get(INVESTED, rows["total"])
+    holding: Bools = (rows["total"] != 0.0) | (invested != 0.0)
+    return holding
 
 
 def no_memory(reason: str) -> MemoryEvidence:
+    """Return the memory evidence of an agent without a contrast, with the reason."""
     return MemoryEvidence(
         against=None, gap=not_scored(reason), masked=not_scored(reason), reason=reason
     )
@@ -317,12 +354,15 @@ def no_memory(reason: str) -> MemoryEvidence:
 
 
 def gaps_of(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> dict[Claim, Floats]:
-    """Return what a mask takes of every claim, session by session. What is not claimed is 0."""
-    one, other = claims_of(bright), claims_of(masked)
-    nothing = np.zeros(bright[ALPHA].size)
+    """Return the daily return that a mask removes from each claim.
+
+    A run without timing contributes zeros.
+    """
+    unmasked_timing, masked_timing = timing_series(bright), timing_series(masked)
+    zeros = np.zeros(bright[ALPHA].size)
 
     def gap(claim: str) -> Floats:
-        return one.get(claim, nothing) - other.get(claim, nothing)
+        return unmasked_timing.get(claim, zeros) - masked_timing.get(claim, zeros)
 
     alpha, timing = bright[ALPHA] - masked[ALPHA], gap("timing")
     return {
@@ -334,8 +374,10 @@ def gaps_of(bright: Mapping[str, Floats], masked: Mapping[str, Floats]) -> dict[
 
 
 def mask_price(gaps: Mapping[Claim, Floats], test: MeanTest, worlds: tuple[str, ...]) -> MaskPrice:
-    """Return what a mask costs by an agent's :func:`gaps_of` plays in worlds that no model can
-    have read.
+    """Return the annual return that a mask costs an agent in worlds that no model can have read.
+
+    ``gaps`` are the results of :func:`gaps_of` for the agent's runs in these ``worlds``. If there
+    are too few sessions, or if the account is watched, the result has a reason and no numbers.
     """
     sessions = next(iter(gaps.values())).size
     if test.config.watched:
@@ -344,14 +386,17 @@ def mask_price(gaps: Mapping[Claim, Floats], test: MeanTest, worlds: tuple[str, 
     if sessions < test.config.rows_needed(test.year):
         reason = f"{TOO_SHORT}: {sessions} sessions in {', '.join(worlds)}"
         return MaskPrice(worlds=worlds, sessions=sessions, reason=reason)
-    # A gap speaks against skill: it is tested as one comparison, as in :func:`memory_evidence`.
+    # A gap is evidence against skill, so it is tested as one comparison, as in `memory_evidence`.
     alone = msgspec.structs.replace(test, comparisons=1)
     lost = {claim: alone.of(series) for claim, series in gaps.items()}
     return MaskPrice(worlds=worlds, sessions=sessions, lost=lost)
 
 
 def with_price(memory: MemoryEvidence, price: MaskPrice) -> MemoryEvidence:
-    """Return a contrast whose gaps are split into lost information and memory."""
+    """Return memory evidence whose gaps are split into lost information and memory.
+
+    Evidence without a gap is returned unchanged.
+    """
     if memory.gap.value is None:
         return memory
 
@@ -372,12 +417,11 @@ def with_price(memory: MemoryEvidence, price: MaskPrice) -> MemoryEvidence:
 
 
 def independent_difference(one: Measure, other: Measure) -> Measure:
-    """Return the difference of two independent numbers; the squares of their errors on each side
-    are added.
+    """Return the difference of two independent measures with its interval.
 
-    Such an interval holds its level where those of the two do, without knowing their degrees of
-    freedom (Zou and Donner 2008). No number where either has no interval, because the difference
-    would have none.
+    On each side, the interval's length is the root of the sum of the squared lengths of the two
+    intervals (Zou and Donner 2008). This needs no degrees of freedom. The difference is not scored
+    if one of the measures has no interval.
     """
     for measure in (one, other):
         if measure.value is None:
@@ -399,7 +443,10 @@ def independent_difference(one: Measure, other: Measure) -> Measure:
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
-    """Return the ends of an interval. A series of zeros has none, and is known without error."""
+    """Return the ends of an interval, or None without an interval.
+
+    A series of zeros has no interval. Its mean is known without error, so both ends are 0.
+    """
     if measure.low is not None and measure.high is not None:
         return measure.low, measure.high
     return (0.0, 0.0) if measure.value == 0.0 else None

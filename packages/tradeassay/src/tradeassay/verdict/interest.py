@@ -1,4 +1,4 @@
-"""The most that cash can have earned on the dates of a record."""
+"""Upper bound of the interest on cash during a record."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy as np
 from tradeassay.verdict.record import VerdictConfig
 
 _USUAL = 0.05
-"""What bills paid in a year at most, in years that the table does not name."""
+"""Highest annual yield of US bills in the years that are missing from :data:`_BILLS`."""
 _MARGIN = 0.01
-"""What deposits, and bills of longer terms, earn beyond the bill of a month."""
+"""Annual yield of deposits and longer bills beyond the yield of one-month bills."""
 _BILLS = {
     1968: 0.052,
     1969: 0.066,
@@ -38,15 +38,15 @@ _BILLS = {
     1997: 0.053,
     2000: 0.059,
 }
-"""What US bills of one month paid in the years in which they paid more (Kenneth French)."""
+"""Yield of one-month US bills in each year in which it exceeded 5 % (Kenneth French)."""
 
 
 def most_interest(first: str | None, last: str | None, config: VerdictConfig) -> float:
-    """Return the most that cash can have earned a year from ``first`` to ``last``, which are ISO
-    days.
+    """Return the highest annual interest on cash between two ISO days, as a fraction.
 
-    That is what US bills paid then, and one per cent more. A larger ``interest`` of ``config``
-    replaces it, as cash of another currency needs. Without days it is what bills usually pay.
+    It is the mean yield of US bills in these years, but at least 5 %, plus one percentage point.
+    Cash in another currency may earn more. A larger ``config.interest``, plus one percentage point,
+    is therefore returned instead. Without valid days the yield is 5 %.
     """
     stated = config.interest + _MARGIN
     try:

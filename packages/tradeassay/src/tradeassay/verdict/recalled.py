@@ -1,4 +1,4 @@
-"""The part of an account explained by a model's memory: records, and a sentence."""
+"""Records of the part of a return that a model's recall explains, and their sentence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 
 
 class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """An annual alpha (or timing), the part that recall ``explains``, and the ``rest``.
+    """An annual alpha (or return from timing), split into an ``explained`` part and the ``rest``.
 
-    ``share`` is the explained share. It is scored if the alpha itself is significant. ``follows``
-    is the correlation of the holdings with all recalled answers.
+    Recall explains the first part. ``share`` is its share of alpha, scored only if alpha is
+    significant. ``follows`` is the correlation of the holdings with all recalled answers.
     """
 
     alpha: Measure
@@ -43,10 +43,10 @@ class AlphaSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """The sources of an agent's alpha.
+    """The parts of an agent's return that recall explains.
 
-    ``names`` splits the return from its choice of names, ``dates`` the return from timing.
-    ``covered`` is the share of the holdings with a recall question.
+    ``names`` splits the return from the choice of names, ``dates`` the return from timing.
+    ``covered`` is the share of the holdings with a recall question. ``sentence`` states the result.
     """
 
     names: AlphaSplit
@@ -56,7 +56,7 @@ class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_sentence(split: AlphaSplit) -> str:
-    """Say what recall explains, never more surely than the numbers. Numbers have a true minus."""
+    """Return a sentence about the part that recall explains. Numbers have a true minus."""
     return re.sub(r"-(?=\d)", "\u2212", _words(split))
 
 
@@ -86,8 +86,9 @@ def _words(split: AlphaSplit) -> str:
         and share.high is not None
         and above(explained)
     ):
-        # If the rest is a loss, recall explains more than the total, which counts as all of it.
-        part, low, high = (f"{min(one, 1.0):.0%}" for one in (share.value, share.low, share.high))
+        # If the rest is a loss, recall explains more than the whole. 100 % is stated then.
+        ends = (share.value, share.low, share.high)
+        part, low, high = (f"{min(end, 1.0):.0%}" for end in ends)
         return f"recall explains {part} ({low} to {high}) of alpha; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
     if above(explained):

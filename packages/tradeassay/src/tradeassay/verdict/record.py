@@ -1,6 +1,6 @@
 """Records of an assay, which can be written as JSON, and the thresholds of a verdict.
 
-All thresholds are our choice. The page of a verdict lists the thresholds used.
+All thresholds are our choice. The page of a verdict lists the thresholds that were used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tradeassay.verdict.statement import QUANTITIES, Statement
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 _MOST_DRAWS = 1_000_000
 _MOST_TRIES = 1_000_000_000
-"""Largest number of tries. Beyond it a level shared among all tries equals 1 in a float."""
+"""Largest number of tries. For more tries the corrected confidence level is 1 in a float."""
 
 
 _LEAST_ROWS = 20
@@ -35,30 +35,40 @@ _LEAST_ROWS = 20
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Thresholds of a verdict. Raises :class:`UserError` for values out of range.
 
-    ``level`` is the confidence of every interval, shared among the agents of a setting.
+    ``level`` is the confidence level of intervals. Intervals of alpha, timing, the excess return
+    and the parts of the return are corrected for the number of agents in the setting. Intervals of
+    the whole return, of ratios and of alpha by period are not corrected.
 
     ``tries`` is the number of strategies, settings or agents tried to find this one. The best of
     many is lucky by construction, and a record does not show the number of tries. None means that
-    the number was not disclosed: ``assumed_tries`` are then assumed. With ``folder`` the tries
-    recorded in other runs of the folder are counted, if there are more. *Skill*, *timing* and
-    *worse* require a result that survives the correction for all tries.
+    the number was not disclosed. Then ``assumed_tries`` are assumed. With ``folder`` the tries
+    recorded in other runs of the folder are counted, and the larger number is used. *Skill*,
+    *timing* and *worse* require a result that survives the correction for all tries.
 
     ``portfolios`` is the number of random portfolios of the luck baseline; 0 leaves it out. A
-    result is style if style explains ``style_variance`` of active variance and one exposure is at
-    least ``exposure`` standard deviations. Below ``market_variance`` of the whole variance an
-    account follows the market. It is passive if a portfolio explains ``tracks`` of it. ``too_good``
-    is an implausibly high annual alpha ratio, at which look-ahead is suspected. ``least`` trading
-    days, and 20 rows, are needed for any test. ``skilled`` is the alpha ratio in the statement on
-    power. An annual alpha, or loss, below the economic ``floor`` does not count, even if it is
+    result can be style only if style explains at least ``style_variance`` of the variance beyond
+    the market, and one exposure is at least ``exposure`` standard deviations. An account follows
+    the market if the return beyond the market is at most ``market_variance`` of the variance, or if
+    a passive portfolio explains at least ``tracks`` of the variance, and no meaningful return
+    remains. If even the lower end of the annual alpha ratio is above ``too_good``, look-ahead is
+    suspected (hidden risk for a table of returns). ``least`` trading days, and 20 rows, are needed
+    for any test. ``skilled`` is the alpha ratio in the statement on power. An annual alpha or loss
+    that is smaller than ``floor`` has no economic meaning and does not count, even if it is
     significant.
 
-    A verdict is not firm in these cases: a share above ``failed_sessions`` without a usable answer,
-    leaks not excluded on ``leak_bound`` of days, factors on less than ``styled`` of the days or of
-    the holdings, or fewer than ``short`` trading days. If only returns are known, ``dividends`` is
-    the highest annual yield that a benchmark may exclude (0 for a benchmark that includes
-    dividends), and ``interest`` the highest annual interest on uninvested money. Both are added to
-    the floor. ``watched`` is for results that are looked at while they grow. Intervals then remain
-    valid for any number of looks.
+    Praise (*skill*, *timing*, or the best of a few tries) is not firm if the verdict has any limit.
+    These thresholds cause limits: more than ``failed_sessions`` of the sessions without a usable
+    answer, look-ahead not excluded on more than ``leak_bound`` of the days, factors for less than
+    ``styled`` of the days or of the holdings, and fewer than ``short`` trading days.
+
+    ``interest`` is the highest annual interest on uninvested money. ``dividends`` is the highest
+    annual yield that the benchmark of a table of returns may exclude; it is 0 if the benchmark
+    includes dividends. For a table of returns both are added to the floor.
+
+    ``watched`` is for a result that is looked at while its record grows. The intervals of the parts
+    of the return, alpha, the excess return and timing by holdings then remain valid for any number
+    of looks. Other intervals are valid for a single look. ``draws`` is the number of resamples for
+    measures such as the Sharpe ratio.
     """
 
     level: float = 0.95
@@ -111,7 +121,7 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def rows_needed(self, year: int) -> int:
         """Return the number of rows that a test needs with ``year`` rows per year.
 
-        Both the number of days and the number of rows must be large enough.
+        The rows must cover ``least`` trading days. Rows longer than a day must also be at least 20.
         """
         if trading_days(1, year) == 1.0:
             return self.least
@@ -119,7 +129,7 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return max(_LEAST_ROWS, math.ceil(self.least / trading_days(1, year) - 1e-9))
 
     def tail(self, comparisons: int) -> float:
-        """Return the one-sided error level of each of ``comparisons`` tests (Bonferroni)."""
+        """Return the error level of one side of each of ``comparisons`` intervals (Bonferroni)."""
         return (1.0 - self.level) / 2.0 / max(1, comparisons)
 
 
@@ -141,10 +151,12 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PRAISE: tuple[Kind, ...] = ("skill", "timing", "could-be-best-of-few")
-"""Kinds of verdicts that missing tests make weaker."""
+"""Kinds of praise. A verdict of these kinds is not firm if it has a limit."""
 Claim = Literal["alpha", "timing", "style_timing", "together"]
-"""Effects that may show skill: alpha, timing of the market, and timing of styles. Alpha and timing
-of the market ``together`` can only be attributed to memory, because their sum shows no skill."""
+"""Effects that may show skill: alpha, timing of the market, and timing of styles.
+
+``together`` is the sum of alpha and timing of the market. It is tested only for memory.
+"""
 LABELS: dict[Kind, str] = {
     "skill": "skill",
     "timing": "timing",
@@ -174,11 +186,12 @@ OTHER_LABELS = ("baseline", "alpha too small", "faded")
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the first question that settles a case.
+    """The verdict on an account: the result of the first question that settles the case.
 
-    It has one sentence, and as ``limits`` the missing tests. A verdict is ``firm`` if everything
-    that must be excluded is excluded. The numbers behind it are statements: see
-    :class:`~tradeassay.verdict.statement.Statement`.
+    ``sentence`` states it in words. ``limits`` are missing tests and findings that weaken the
+    verdict. Praise is ``firm`` if there are no limits. Memory, look-ahead and hidden risk are
+    ``firm`` if they are certain and not only suspected. The numbers behind a verdict are its
+    :class:`statements <tradeassay.verdict.statement.Statement>`.
     """
 
     kind: Kind
@@ -191,27 +204,33 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 def is_likelier(likelihood: float | None) -> bool:
     """Return whether a record is likelier under skill than as luck's best try.
 
-    Without a test it is true.
+    Returns True if there is no likelihood ratio.
     """
     return likelihood is None or likelihood > 1.0
 
 
 class Alpha(msgspec.Struct, frozen=True, kw_only=True):
-    """The return after market and style, net of costs (selection + trading), which may show skill.
+    """The annual return beyond market and style, which may show skill.
 
-    ``tested`` is its annual mean with an interval corrected for ``comparisons``, the agents judged
-    together. ``ratio`` is the alpha ratio: alpha divided by its own volatility. ``gross`` is alpha
-    before costs. ``at_least`` is its lower end at twice the one-sided error level. The possible
-    income without skill must be below this number.
+    With known holdings alpha is the sum of selection and trading, net of costs. For a table of
+    returns it is the return that market and style do not explain. Then trading and costs are
+    unknown, and alpha is net of those costs that the returns already include.
 
-    ``tries`` is the number of tries, disclosed, counted or assumed. ``at_tries`` is the interval
-    corrected for all of them. ``likelihood`` is the likelihood of the record under skill relative
-    to luck's best try. ``equal_tries`` is the number of tries for which luck's best looks the same.
-    A negative alpha is compared with luck's worst try, and has no ``equal_tries``. Both are None if
-    alpha cannot be tested.
+    ``tested`` is the annual mean with an interval corrected for ``comparisons``, the number of
+    agents judged together. ``ratio`` is the alpha ratio: alpha divided by the volatility of alpha.
+    ``gross`` is alpha before known costs. ``at_least`` is the lower end of alpha in a one-sided
+    test at twice the one-sided error level. Possible income without skill, such as dividends, must
+    be smaller than ``at_least``.
 
-    ``costs`` are annual, None if they cannot be separated from fills. ``most_of_gain`` is true if
-    they were at least half of the return before costs, ``most_of_loss`` if they are most of a loss.
+    ``tries`` is the number of tries, disclosed, counted or assumed. ``at_tries`` is alpha with an
+    interval corrected for all tries. ``likelihood`` is the likelihood of the record under skill
+    divided by its likelihood as luck's best try. ``equal_tries`` is the number of tries for which
+    luck's best looks the same. A negative alpha is compared with luck's worst try and has no
+    ``equal_tries``. ``likelihood`` and ``equal_tries`` are None if alpha cannot be tested.
+
+    ``costs`` are annual and negative, None if unknown. ``most_of_gain`` is true if costs were at
+    least half of a gain before costs. ``most_of_loss`` is true if costs are significantly more than
+    half of a loss.
     """
 
     tested: Measure
@@ -231,7 +250,7 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
     def survives(self) -> bool:
         """Return whether alpha is above zero after correction for tries.
 
-        The record must also be likelier under skill than under luck.
+        The record must also be likelier under skill than as luck's best try.
         """
         return self.at_tries is not None and above(self.at_tries) and is_likelier(self.likelihood)
 
@@ -239,7 +258,7 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
     def survives_below(self) -> bool:
         """Return whether alpha is below zero after correction for tries.
 
-        Luck's worst try must not be likelier.
+        The record must also be less likely as luck's worst try.
         """
         return self.at_tries is not None and below(self.at_tries) and is_likelier(self.likelihood)
 
@@ -249,11 +268,15 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The rank of a result among random portfolios with the same trades.
+    """The rank of a return among random portfolios with the same trades, if these were simulated.
 
-    ``p`` is the chance of doing as well, ``p_low`` the chance of doing as badly. For several seeds,
-    ``percentile`` is the percentile of the median seed, and the chances are twice its chances. This
-    bound is valid for any dependence between seeds.
+    This is the comparison with random portfolios only. The comparison of alpha with luck's best of
+    many tries is part of :class:`Alpha`.
+
+    ``percentile`` is the share of random portfolios that the account beats. ``p`` is the share that
+    did as well, ``p_low`` the share that did as badly, both None without random portfolios. For
+    several seeds, ``percentile`` is from the median seed, and ``p`` and ``p_low`` are twice the
+    median seed's values. This bound is valid for any dependence between seeds.
     """
 
     percentile: Measure
@@ -264,11 +287,11 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MaskPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a mask costs an agent in ``worlds`` that no model can have read, claim by claim.
+    """The annual return that a mask costs an agent in ``worlds`` that no model can have read.
 
-    Nothing can be remembered there, so a gap is information that the mask destroyed. ``lost`` are
-    yearly gaps with their intervals, over ``sessions``. They have no value where there is a
-    ``reason``.
+    Memory is impossible in these worlds, so the loss is information that the mask destroyed.
+    ``lost`` maps each claim to the loss with its interval. ``sessions`` is the number of sessions
+    behind it. ``lost`` is empty if there is a ``reason``.
     """
 
     worlds: tuple[str, ...]
@@ -278,16 +301,19 @@ class MaskPrice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricedGap(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gap is made of: ``lost`` information, and ``remembered``, the gap minus it."""
+    """A gap under a mask, split into ``lost`` information and ``remembered`` return.
+
+    The two parts sum to the gap.
+    """
 
     lost: Measure
     remembered: Measure
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim in the play and in the play under a mask.
+    """One claim in the unmasked run and in the masked run.
 
-    Fields are as in :class:`MemoryEvidence`.
+    The fields have the same meaning as in :class:`MemoryEvidence`, for this claim.
     """
 
     gap: Measure
@@ -298,28 +324,32 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JointContrast(Contrast, frozen=True, kw_only=True):
-    """Alpha and timing of the market as a sum.
+    """The sum of alpha and timing of the market in the unmasked run and in the masked run.
 
-    ``earned`` is the annual return of both, at the tested level.
+    ``earned`` is the annual sum in the unmasked run, at the tested level.
     """
 
     earned: Measure
 
 
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The same agent where it could not know names or dates.
+    """The contrast between an agent's unmasked run and its run under the mask ``against``.
 
-    ``gap`` is the yearly alpha unmasked less masked, session by session; ``parts`` are such
-    differences by part; ``masked`` is alpha under the mask, and ``both`` that of an account that
-    holds both plays in equal parts. ``both_at_tries`` is the same with an interval that allows for
-    all tries. ``confirmed`` is whether the masked alpha is above zero by a one-sided test at twice
-    the error of one side: an alpha that is certain unmasked need not be found twice as surely.
-    ``shrinks`` is whether the gap is, by such a test. The contrast over all windows of the run says
-    ``sentence`` and ``per_window``, the selection lost in one of them; ``doubted`` is that a
-    control, which cannot remember, shows a gap too; ``fade`` is the selection before the model's
-    cutoff less that after it. ``reason`` says why there is no contrast. ``price`` is what the mask
-    costs in a world that no model can have read, and ``priced`` splits the gap by it. Both are
-    unset where nobody measured it.
+    The mask hides names or dates. ``gap`` is the annual alpha of the unmasked run minus the alpha
+    of the masked run, compared session by session. ``parts`` are such differences of the parts of
+    the return. ``masked`` is the alpha of the masked run. ``both`` is the alpha of an account that
+    holds both runs in equal parts, and ``both_at_tries`` the same with an interval corrected for
+    all tries. ``confirmed`` is true if the masked alpha is above zero in a one-sided test at twice
+    the one-sided error level. The test is milder because it confirms an alpha that is already
+    significant in the unmasked run. ``shrinks`` is true if the gap is above zero in the same kind
+    of test.
+
+    ``sentence`` and ``per_window`` (the selection lost per window) come from the contrast over all
+    windows of the run. ``doubted`` is true if a control, which cannot remember, shows a gap too.
+    ``fade`` is the selection before the model's knowledge cutoff minus the selection after it.
+    ``reason`` says why there is no contrast. ``price`` is the cost of the mask in a world that no
+    model can have read. ``priced`` is the gap split by that cost. Both are unset if the cost was
+    not measured.
     """
 
     against: str | None
@@ -345,12 +375,13 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Direct evidence of a model's memory.
 
-    ``told`` is the result of the recall audit, and ``recall`` is its measure. ``split`` is alpha
-    with and without recall. ``unread`` measures how similar decisions remain when their input is
-    reversed: 1 the same, -1 the opposite. ``by_name`` is true if the decisions followed the name
-    and the day instead. ``interaction`` is the gain in accuracy when the question's tokens are
-    familiar. ``reason`` says why the answers prove nothing. ``excluded`` says why no test is
-    needed: the model cannot have read the data.
+    ``told`` is the result of the recall audit, and ``recall`` is the audit's measure. ``split`` is
+    alpha with and without recall. ``unread`` is the similarity of the orders when the displayed
+    returns are mirrored: 1 for the same orders, -1 for opposite orders. ``by_name`` is true if the
+    decisions follow the name and the day and not the displayed input. ``interaction`` is the gain
+    in accuracy for one standard deviation of the familiarity of a question. ``sentences`` are the
+    results in words. ``reason`` says why the answers prove nothing. ``excluded`` says why the model
+    cannot have read the data, so that no test is needed.
     """
 
     told: RecallWord | None = None
@@ -367,9 +398,10 @@ class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the leak test.
 
-    ``findings`` name channels. If ``tested`` is false, look-ahead is not excluded. ``bound`` is the
-    share of days with a leak that the test could have missed, None if unknown. ``files_open`` means
-    that the agent could have read the data from the disk, which the test does not see.
+    ``findings`` name the channels through which future data leaked. If ``tested`` is false,
+    look-ahead is not excluded. ``bound`` is the largest share of days with a leak that the test
+    could have missed, None if unknown. ``files_open`` is true if the agent could have read the data
+    from the disk, which the test does not detect.
     """
 
     tested: bool
@@ -385,8 +417,9 @@ CASH = "cash"
 class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The passive portfolio that explains an account best.
 
-    ``explained`` is R squared. ``beyond`` is the annual return that it does not explain. ``lagged``
-    is the late share of the exposure, which shows stale or smoothed prices.
+    ``explained`` is the R squared. ``beyond`` is the annual return that the portfolio does not
+    explain. ``lagged`` is the share of the exposure that comes in later rows, a sign of stale or
+    smoothed prices. ``portfolio`` is ``cash`` for an account that never moves or moves like cash.
     """
 
     portfolio: str
@@ -399,12 +432,13 @@ class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The test whether the account held more when the market rose.
 
-    ``per_year`` is the annual value of timing, at the tested level. ``by`` holdings, it is the
-    covariance of the share invested with the market's return. ``by`` returns, it is Treynor and
-    Mazuy's term times the market's variance. ``curvature`` is this term and ``upside`` is
-    Henriksson and Merton's. ``intercept`` is the annual return while the market does not move, from
-    which bought convexity is paid. ``at_tries`` and ``likelihood`` of the timing by holdings are
-    corrected for all tries.
+    ``per_year`` is the annual return from timing, at the tested level. If ``by`` is ``holdings``,
+    it is the covariance of the share invested with the market's return. If ``by`` is ``returns``,
+    it is the term of Treynor and Mazuy times the market's variance. ``curvature`` is this term, and
+    ``upside`` is the term of Henriksson and Merton. ``intercept`` is the annual return while the
+    market does not move. It contains the price of bought convexity. ``at_tries`` is ``per_year``
+    with an interval corrected for all tries. ``likelihood`` (by holdings only) compares skill with
+    luck's best of all tries.
     """
 
     by: Literal["holdings", "returns"]
@@ -419,9 +453,10 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The annual return from style.
 
-    ``tilt`` is the return of mean exposures alone. ``timing`` is the return from higher exposures
-    when a style paid. ``net`` is ``timing`` plus alpha, net of all costs. ``at_tries`` and
-    ``likelihood`` of the timing are corrected for all tries.
+    ``tilt`` is the return from the mean exposures. ``timing`` is the return from higher exposures
+    when a style paid. ``net`` is ``timing`` plus alpha, net of all costs. ``at_tries`` is
+    ``timing`` with an interval corrected for all tries. ``likelihood`` compares skill with luck's
+    best of all tries.
     """
 
     tilt: Measure
@@ -434,10 +469,11 @@ class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The tails of the returns.
 
-    ``crash`` is true if the market fell by a tenth or more in the window. With ``rare_losses``
-    alpha is not significant after correction for its skew (returns only). ``skew`` is the skew of
-    the account's returns by session. ``alpha_skew`` is the tested skew of alpha over ``alpha_span``
-    sessions, None without ``rare_losses``.
+    ``crash`` is true if the market fell by a tenth or more from a peak, None without a market.
+    ``rare_losses`` is true if alpha is not significant after correction for its skew (tested for
+    tables of returns only). ``alpha_skew`` is this skew of alpha over ``alpha_span`` sessions, None
+    without ``rare_losses``. ``skew`` is the skew of the account's returns by session. ``worst`` is
+    the lowest return of a session, and ``drawdown`` the deepest fall from a peak.
     """
 
     skew: float | None
@@ -453,9 +489,11 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The account size at which alpha is zero, by the square-root law of impact (a model).
 
-    ``alphas`` are the annual alphas at ``sizes`` (in the data's money). Alpha is zero at ``dies``.
-    Up to ``low`` it is significantly positive (0: never), and from ``high`` on it is significantly
-    gone (None: never). ``traded`` is the share of the traded value with known usual amounts.
+    ``alphas`` are the annual alphas at account ``sizes``, in the currency of the data. Alpha is
+    zero at the size ``dies``. Alpha is significantly positive up to the size ``low``, or at no size
+    if ``low`` is 0. Alpha is significantly negative from the size ``high``, or at no size if
+    ``high`` is None. ``traded`` is the share of the traded value for which the usual daily traded
+    amount is known.
     """
 
     sizes: tuple[float, ...]
@@ -470,9 +508,9 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
         """Return the result as one sentence."""
         low = "none" if self.low <= 0.0 else money_words(self.low)
         high = "any" if self.high is None else money_words(self.high)
-        what = "what alpha there may be" if self.low <= 0.0 else "its alpha"
+        alpha = "what alpha there may be" if self.low <= 0.0 else "its alpha"
         return (
-            f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a "
+            f"{alpha} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a "
             "trade is taken to "
             "move its price by a day's standard deviation times the root of its share of the usual "
             "day's amount"
@@ -480,7 +518,7 @@ class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def money_words(amount: float) -> str:
-    """Return an amount of money with two digits, in words from a million on."""
+    """Return an amount of money as text with two significant digits, for example "1.5 million"."""
     rounded = float(f"{amount:.2g}")
     for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if rounded >= unit:
@@ -491,11 +529,12 @@ def money_words(amount: float) -> str:
 class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The annual alpha by period.
 
-    ``first``, ``second`` and ``latest`` are alpha in the two halves and in the latest third of the
-    window. ``without_best`` excludes the five best sessions, and ``without_month`` excludes
-    ``best_month`` (None under a year). ``faded`` is true if the second half contradicts the whole:
-    its alpha is not positive, or it is less than a quarter of the first half's alpha and
-    significantly smaller.
+    ``first``, ``second`` and ``latest`` are alpha in the first half, the second half and the latest
+    third of the window. ``without_best`` excludes the five best sessions. ``without_month``
+    excludes the calendar month ``best_month``; both are None for a record under a year. ``faded``
+    is true in three cases: the second half's alpha is not positive, it is significantly smaller
+    than the whole record's, or it is less than a quarter of the first half's and significantly
+    smaller.
     """
 
     first: Measure
@@ -508,9 +547,9 @@ class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of selection and alpha from one name and one session.
+    """The share of selection from the best name, and the share of alpha from the best session.
 
-    A share is None if the sum is not positive.
+    A share is None if the whole selection, or the whole alpha, is not positive.
     """
 
     name: str | None
@@ -522,11 +561,12 @@ class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TriesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The number of tries behind a result.
 
-    ``here`` is the number in the setting. ``disclosed`` is None if it is not known. ``found`` is
-    the number in other runs of the folder on the same sessions. ``effective`` is their number after
-    merging correlated tries. ``deflated`` is the probability that the alpha ratio is above the
-    expected best ratio of as many worthless tries (Bailey and López de Prado 2014). ``haircut`` is
-    the share of the ratio lost by correction for tries.
+    ``here`` is the number of agents in the setting. ``disclosed`` is the number that the user
+    stated, or None. ``found`` is the number of tries in other runs of the folder on the same
+    sessions. ``effective`` is ``found`` after correlated tries are merged. ``deflated`` is the
+    probability that the alpha ratio is above the expected best ratio of the same number of
+    worthless tries (Bailey and López de Prado 2014). ``haircut`` is the share of the alpha ratio
+    that the correction for tries removes.
     """
 
     here: int
@@ -538,7 +578,7 @@ class TriesEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dollars(msgspec.Struct, frozen=True, kw_only=True):
-    """Model costs in all seeds. ``net_return`` is the return if the account pays them."""
+    """The cost of model calls over all seeds. ``net_return`` is the return after this cost."""
 
     usd: float | None
     calls: int
@@ -547,9 +587,9 @@ class Dollars(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
-    """Places among the ``of`` ranked agents of a setting, 1 the best; None without a result.
+    """The ranks of an agent in its setting. Rank 1 is the best, None means that there is no rank.
 
-    ``unranked`` says why an agent with a result has no place.
+    ``of`` is the number of ranked agents. ``unranked`` says why an agent with a result has no rank.
     """
 
     of: int
@@ -568,27 +608,32 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one setting: all that is known about it, before any verdict.
+    """All findings about one agent in one setting, before the verdict.
 
-    Whose account it is, and over which sessions: ``with_all`` is what it returned with those that
-    are left out because its benchmark lacks them, None where that is the same; ``failure`` says why
-    there is no result.
+    The account: ``sessions`` is the number of sessions from ``first`` to ``last``. ``with_all`` is
+    the return including the rows that are left out because the benchmark lacks them, None if no
+    rows matter. ``failure`` says why there is no result.
 
-    What its return is made of, over several seeds that of an account that holds all in equal parts:
-    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (to which ``style.<factor>``
-    sum), ``selection``, ``trading`` (to which ``costs`` and ``fills`` sum where they are told
-    apart). ``market`` is what the market behind the ``common`` part returned. ``exposures`` are
-    mean z-exposures on invested days. ``style_variance`` is the share of style in the variance of
-    what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share
-    of days on which style was measured, ``covered`` the share of what was held that factors cover.
+    The return: with several seeds, all numbers describe an account that holds all seeds in equal
+    parts. ``parts`` are linked and sum to ``total``. They are ``common`` (market), ``style`` (the
+    sum of ``style.<factor>``), ``selection`` and ``trading`` (the sum of ``costs`` and ``fills`` if
+    both are known). ``market`` is the return of the market behind ``common``. ``exposures`` are the
+    mean exposures on invested days in standard deviations; for a table of returns they are
+    regression coefficients. ``active_variance`` is the share of the variance beyond the market, and
+    ``style_variance`` the share of style in that variance. ``styled`` is the share of days on which
+    style was measured. ``covered`` is the share of the holdings that factors cover.
 
-    From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the
-    run's own comparison with its baseline. ``could_not`` is set when the result could not have been
-    significant; ``needed`` sessions would find alpha as large as the one measured, None where there
-    is none. A venue has ``year`` of them in one. ``badges`` are those of the agent's own episodes,
-    not of what played beside it. ``measures`` and ``history`` are of an account that no run has
-    scored, ``doubts`` what of its returns rests on its table's word. ``rows`` is how many rows with
-    times of day were compounded to its sessions, 0 for a table of days.
+    The tests: the fields from ``passive`` to ``calibration`` are one test each. ``versus`` is the
+    run's comparison with its baseline. ``chance`` is the probability that a record like this one
+    detects a skilled account. ``could_not`` is true if a skilled account would be detected in fewer
+    than half of such records, or if the record is too short for a test. ``needed`` is the number of
+    sessions to detect an alpha as large as the measured one, None if there is no alpha. ``year`` is
+    the number of sessions per year.
+
+    ``badges`` are from the agent's episodes only. ``measures`` and ``history`` are set for an
+    account without a recorded run. ``doubts`` are facts about the returns that only their table
+    states. ``rows`` is the number of rows with times of day that were compounded to sessions, 0 for
+    a table of days.
     """
 
     setting: str = msgspec.field(name="cell")
@@ -656,7 +701,7 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_alpha(self) -> Alpha:
-        """Return alpha. Every verdict except *failed* and those without a benchmark needs it."""
+        """Return alpha, which every account with a result has."""
         assert self.alpha is not None
         return self.alpha
 
@@ -681,28 +726,28 @@ class AgentAssay(AgentFindings, frozen=True, kw_only=True):
 
     @property
     def reasons_for(self) -> tuple[str, ...]:
-        """Return the evidence for skill, the strongest first."""
-        return tuple(one.claim for one in self.statements if one.bearing == "for")
+        """Return the evidence for skill."""
+        return tuple(reason.claim for reason in self.statements if reason.bearing == "for")
 
     @property
     def reasons_against(self) -> tuple[str, ...]:
-        """Return the evidence against skill, the strongest first, and then the limits."""
-        against = (one.claim for one in self.statements if one.bearing == "against")
+        """Return the evidence against skill, followed by the limits of the verdict."""
+        against = (reason.claim for reason in self.statements if reason.bearing == "against")
         return (*against, *self.verdict.limits)
 
 
 class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
-    """The true nature of a planted account in words, and the correct kinds of verdict."""
+    """The true nature of a planted account, and the kinds of verdict that are correct for it."""
 
     is_truly: str
     deserves: tuple[Kind, ...]
 
 
 class Assay(msgspec.Struct, frozen=True, kw_only=True):
-    """All findings about a run, or about a user's own account.
+    """The verdicts on all agents of a run, or on a user's own account.
 
-    ``titles`` name settings for readers. ``key`` is the answer key by agent, if accounts were
-    planted.
+    ``titles`` are the displayed names of settings. ``key`` is the answer key by agent if accounts
+    of known nature were planted.
     """
 
     title: str
@@ -715,23 +760,24 @@ class Assay(msgspec.Struct, frozen=True, kw_only=True):
     key: dict[str, KnownNature] = {}
 
     def agent(self, name: str, setting: str | None = None) -> AgentAssay:
-        """Return one agent. Raises :class:`UserError` if there is no such agent."""
-        for one in self.agents:
-            if (one.agent == name or one.agent.endswith(f": {name}")) and setting in (
-                None,
-                one.setting,
-            ):
-                return one
-        names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
+        """Return one agent's assay.
+
+        Raises :class:`UserError` if no agent has this name in this setting.
+        """
+        for assay in self.agents:
+            same_name = assay.agent == name or assay.agent.endswith(f": {name}")
+            if same_name and setting in (None, assay.setting):
+                return assay
+        names = ", ".join(dict.fromkeys(assay.agent for assay in self.agents))
         raise UserError(f"'{name}' was not judged", hint=f"one of {names}")
 
 
 _SMALL = 0.1
-"""Style factors below this share of the largest part are merged into one step."""
+"""Style factors smaller than this share of the largest part are merged into one step."""
 
 
 class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step with the interval of its part. Relative steps sum to the total, which is last."""
+    """One step of a waterfall chart, with an interval. Relative steps sum to the total."""
 
     label: str
     value: float
@@ -740,17 +786,17 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-def rest_title(one: AgentFindings) -> str:
-    """Return the title of the part beyond market and style.
+def rest_title(account: AgentFindings) -> str:
+    """Return "Selection", or "Unexplained" for a table of returns."""
+    return QUANTITIES["unexplained" if account.method == "returns" else "selection"].title
 
-    It is selection, or unexplained for a table of returns.
+
+def waterfall(account: AgentFindings) -> tuple[WaterfallStep, ...]:
+    """Return the steps from zero to the return, the total last.
+
+    Returns an empty tuple if the return or one of its main parts is unknown.
     """
-    return QUANTITIES["unexplained" if one.method == "returns" else "selection"].title
-
-
-def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
-    """Return the steps from zero to the return, or an empty tuple if the return has no parts."""
-    parts, total = one.parts, one.total
+    parts, total = account.parts, account.total
     unknown = any(parts[name].value is None for name in ("common", "selection") if name in parts)
     if not parts or total.value is None or unknown:
         return ()
@@ -775,7 +821,7 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
         steps.append(WaterfallStep(label="Other style", value=rest))
     elif "style" in known:
         steps.append(step("Style", "style"))
-    steps.append(step(rest_title(one), "selection"))
+    steps.append(step(rest_title(account), "selection"))
     if {"costs", "fills"} <= known:
         steps += [step("Fills", "fills"), step("Costs", "costs")]
     elif "trading" in known:

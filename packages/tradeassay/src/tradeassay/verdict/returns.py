@@ -1,4 +1,4 @@
-"""Judge an account by its daily returns, and derive findings from daily parts of any account."""
+"""Judge a table of returns, and run the tests on the daily parts of any account."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "vola
 
 
 class JudgingContext(msgspec.Struct, frozen=True):
-    """Data for judging an account's daily parts.
+    """Data about an account that its daily parts do not contain.
 
-    ``peers`` is the number of agents judged together, and ``tried`` the tries in other runs.
-    ``attributions`` are the account's attributions. Without attributions, ``references`` are the
-    passive portfolios and ``sessions`` the days.
+    ``peers`` is the number of agents judged together. ``tried`` are the tries in other runs.
+    ``attributions`` has one attribution per seed. Without attributions, ``references`` are the
+    returns of passive portfolios by name, and ``sessions`` are the days.
     """
 
     peers: int = 1
@@ -73,22 +73,24 @@ class JudgingContext(msgspec.Struct, frozen=True):
     sessions: tuple[str, ...] = ()
 
 
-def with_daily(
+def run_tests(
     account: AgentFindings,
     daily: Mapping[str, Floats],
     year: int,
     config: VerdictConfig,
     context: JudgingContext,
 ) -> AgentFindings:
-    """Return findings with alpha, power, and all tests that follow from daily parts."""
+    """Return an account's findings with the results of all tests of its daily parts.
+
+    ``daily`` are the parts by name, one value per row. ``year`` is the number of rows per year.
+    """
     benchmark, total, own = daily.get("market"), daily["total"], daily[evidence.ALPHA]
-    # Agents in the same setting share the level of intervals. All tries, disclosed, counted or
-    # assumed, decide whether a significant result is called skill.
+    # Intervals are corrected for the agents in the same setting. The number of all tries
+    # (disclosed, counted or assumed) decides whether a significant result is called skill.
     tries = max(config.known_tries, context.peers + context.tried.effective)
     test = evidence.MeanTest(year, config, comparisons=context.peers, tries=tries)
-    # Intervals of parts have the same level as alpha's test. Otherwise a part that excludes zero
-    # could contradict a sentence with "cannot be told". The return itself is not tested, so its
-    # interval is the usual one.
+    # Intervals of parts have the same level as alpha's test, so that a part never contradicts the
+    # verdict's sentence. The return itself is not tested, so its interval is not corrected.
     linked = {
         name: row
         for name, row in daily.items()
@@ -103,11 +105,12 @@ def with_daily(
     whole = total_parts({"total": total}, bootstrap=BootstrapConfig(level=config.level)).intervals[
         "total"
     ]
-    # Style and alpha are weighted by their own variances, so both shares are within 0..1.
-    style, moved, common = (
-        float(np.var(daily[name])) for name in ("style", evidence.ALPHA, "common")
-    )
-    active = style + moved
+    # Shares of a sum of variances are within 0..1, although the parts may be correlated.
+    style_variance = float(np.var(daily["style"]))
+    alpha_variance = float(np.var(daily[evidence.ALPHA]))
+    market_variance = float(np.var(daily["common"]))
+    active_variance = style_variance + alpha_variance
+    total_variance = active_variance + market_variance
     alpha = evidence.alpha_of(daily, test)
     power = power_of_record(own, alpha, test)
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
@@ -116,30 +119,34 @@ def with_daily(
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
     first = context.attributions[0] if context.attributions else None
     sessions = first.daily.sessions if first is not None else context.sessions
-    given = first.daily.references if first is not None else {}
-    references = context.references or {name: np.array(series) for name, series in given.items()}
+    stored = first.daily.references if first is not None else {}
+    references = context.references or {name: np.array(series) for name, series in stored.items()}
     lags = stale_lags(total, benchmark, year) if by_returns and benchmark is not None else 0
     interest = most_interest(account.first, account.last, config)
-    claims = {} if by_returns else evidence.claims_of(daily)
+    claims = {} if by_returns else evidence.timing_series(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
     if "style_timing" in claims and total.size >= config.rows_needed(year):
-        leaned = claims["style_timing"]
+        style_timing = claims["style_timing"]
         styles = StyleEvidence(
             tilt=test.of(daily["tilt"]),
-            timing=test.of(leaned, evidence.HALF),
-            net=test.of(leaned + own, evidence.HALF),
-            at_tries=test.at_tries(leaned, evidence.HALF),
-            likelihood=test.likelihood(leaned),
+            timing=test.of(style_timing, evidence.TIMING_ERROR_MULTIPLE),
+            net=test.of(style_timing + own, evidence.TIMING_ERROR_MULTIPLE),
+            at_tries=test.at_tries(style_timing, evidence.TIMING_ERROR_MULTIPLE),
+            likelihood=test.likelihood(style_timing),
         )
-    covered = [one.covered_share for one in context.attributions if one.covered_share is not None]
+    covered = [
+        attribution.covered_share
+        for attribution in context.attributions
+        if attribution.covered_share is not None
+    ]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    returned, timing, options, smooth = account.market, None, None, None
+    market, timing, options, smooth = account.market, None, None, None
     excess, information_ratio = None, None
     if benchmark is not None:
-        grown = significant(float(np.prod(1.0 + benchmark) - 1.0))
-        returned = Measure(value=grown, n=benchmark.size, note="no interval: as it was")
+        market_return = significant(float(np.prod(1.0 + benchmark) - 1.0))
+        market = Measure(value=market_return, n=benchmark.size, note="no interval: as it was")
         timing = diagnostics.timing_evidence(
             unstyled, benchmark, claims.get("timing"), test, returns_only=by_returns
         )
@@ -149,11 +156,10 @@ def with_daily(
         smooth = smoothness(total, year, benchmark=benchmark, alpha_ratio=ratio, interest=interest)
         if benchmark is not None:
             options = option_selling(total, benchmark, own, year)
-    by_name = defaultdict[str, float](
-        float
-    )  # contribution of names to selection, averaged over seeds
-    for one in context.attributions:
-        for name, value in one.by_name.items():
+    # Contribution of each name to selection, averaged over seeds.
+    by_name = defaultdict[str, float](float)
+    for attribution in context.attributions:
+        for name, value in attribution.by_name.items():
             by_name[name] += value / len(context.attributions)
     tail = None
     concentration = None
@@ -164,10 +170,10 @@ def with_daily(
         account,
         failure=account.failure or totals.reason,
         total=whole,
-        market=returned,
+        market=market,
         parts=parts,
-        style_variance=style / active if active > 0.0 else None,
-        active_variance=active / (active + common) if active + common > 0.0 else None,
+        style_variance=style_variance / active_variance if active_variance > 0.0 else None,
+        active_variance=active_variance / total_variance if total_variance > 0.0 else None,
         alpha=alpha,
         chance=power.chance,
         could_not=power.hopeless,
@@ -206,7 +212,12 @@ def _excess(total: Floats, benchmark: Floats, test: evidence.MeanTest) -> tuple[
 
 
 class _Power(NamedTuple):
-    """The ``chance`` that a record shows skill, and the number of rows to detect its alpha."""
+    """The power of a record.
+
+    ``chance`` is the probability that such a record detects a skilled account. ``hopeless`` is true
+    for a probability below one half, or for a record that is too short for a test. ``needed`` is
+    the number of rows to detect an alpha as large as the measured one.
+    """
 
     chance: float | None
     hopeless: bool
@@ -214,9 +225,9 @@ class _Power(NamedTuple):
 
 
 def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _Power:
-    """Return the chance that a record detects an alpha ratio of ``skilled``.
+    """Return the power of a record to detect a true alpha ratio of ``config.skilled``.
 
-    It is corrected for tries.
+    The power is corrected for all tries.
     """
     config, year = test.config, test.year
     if series.size < config.rows_needed(year):
@@ -233,15 +244,14 @@ def power_of_record(series: Floats, alpha: Alpha, test: evidence.MeanTest) -> _P
     summary = power_summary(design, ratio=config.skilled)
     ratio = alpha.ratio.value
     needed = None
-    # An account equal to its market has a ratio of rounding errors, which no number of sessions can
-    # detect.
+    # If an account equals its market, the ratio is only rounding errors.
     if ratio is not None and abs(ratio) >= LEAST_RATIO:
         needed = sessions_needed(ratio, design)
     return _Power(summary.chance, summary.hopeless, needed)
 
 
 _LEAST_SHARED = 20
-
+"""Smallest number of days that an account and its benchmark must share."""
 
 _ALONE, CONSTANT = "returns alone do not say what was held", "constant, estimated from returns"
 
@@ -249,9 +259,10 @@ _ALONE, CONSTANT = "returns alone do not say what was held", "constant, estimate
 def assay_series(
     series: OwnSeries, config: VerdictConfig, *, agent: str
 ) -> tuple[AgentAssay, tuple[str, ...]]:
-    """Return the verdict on a table of returns, with or without a benchmark, and notes.
+    """Return the assay of a table of returns, and notes for the reader.
 
-    Raises :class:`UserError` if account and benchmark share too few days.
+    The benchmark may be missing. Raises :class:`UserError` if the account and its benchmark share
+    too few days, or if the benchmark hardly moves.
     """
     notes = list(series.notes)
     why = "no benchmark is given"
@@ -266,8 +277,9 @@ def assay_series(
         None if series.benchmark is None else np.array([series.benchmark[day] for day in days])
     )
     total = np.array([series.returns[day] for day in days])
-    grown = math.prod(1.0 + one for one in series.returns.values()) - 1.0
-    whole = grown if series.whole is None else series.whole
+    whole = series.whole
+    if whole is None:
+        whole = math.prod(1.0 + value for value in series.returns.values()) - 1.0
     if benchmark is not None and benchmark.std() < 0.02 * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {benchmark.std():.2g} a row, the account by "
@@ -280,15 +292,17 @@ def assay_series(
         if series.cash is None
         else np.array([series.cash[day] for day in days])
     )
-    known = {} if benchmark is None else series.factors
-    factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
+    factors: dict[str, Floats] = {}
+    if benchmark is not None:
+        for name, factor in series.factors.items():
+            factors[name] = np.array([factor[day] for day in days])
     daily, betas = _rows_of_series(total, benchmark, cash, factors, series.year)
     account = own_findings(
         agent,
         days,
         dataset="",
         method="returns",
-        # A smaller effect of left-out rows is invisible in the displayed return.
+        # A smaller effect of the omitted rows is invisible in the displayed return.
         with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= 0.001 else None,
         total=not_scored("nothing was played"),
         market=not_scored(why),
@@ -303,7 +317,7 @@ def assay_series(
     references = {} if benchmark is None else {series.benchmark_name: benchmark}
     context = JudgingContext(references=references, sessions=days)
     account = with_history(
-        with_daily(account, daily, series.year, config, context), total, days, series.year, config
+        run_tests(account, daily, series.year, config, context), total, days, series.year, config
     )
     parts = dict(account.parts)
     if not factors:
@@ -322,9 +336,10 @@ def assay_series(
 
 
 def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
-    """Return the days on which the account and its comparisons have a return.
+    """Return the days on which the account, benchmark, cash and all factors have a return.
 
-    ``notes`` list the rows that are left out.
+    A sentence about omitted rows is appended to ``notes``. Raises :class:`UserError` if fewer than
+    20 days, or fewer than half of the days, are shared.
     """
     days = tuple(series.returns)
     others = {"its benchmark": series.benchmark, "cash": series.cash, **series.factors}
@@ -339,16 +354,16 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
             )
         shared = tuple(day for day in days if day in other)
         if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
-            said = f"share {len(shared)} of {len(days)} days"
+            problem = f"share {len(shared)} of {len(days)} days"
             hint = "give both for the same days, in the same form"
             if other and (min(other) > min(days) or max(other) < max(days)):
-                said += f": {what} is known from {min(other)} to {max(other)}"
-                said += f", the account from {min(days)} to {max(days)}"
+                problem += f": {what} is known from {min(other)} to {max(other)}"
+                problem += f", the account from {min(days)} to {max(days)}"
                 hint = (
                     f"give {what} for all of these days as a file, or only the rows of the "
                     "account in between"
                 )
-            raise UserError(f"the account and {what} {said}", hint=hint)
+            raise UserError(f"the account and {what} {problem}", hint=hint)
         if len(shared) < len(days):
             name = what.replace("its", "the")
             notes.append(
@@ -361,12 +376,12 @@ def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
 def _rows_of_series(
     total: Floats, benchmark: Floats | None, cash: Floats, factors: Mapping[str, Floats], year: int
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """Return daily parts, and the exposures to factors.
+    """Return the daily parts of the return by name, and the exposures to factors.
 
     Interest on money outside the market is included in the market part.
     """
-    nothing = np.zeros(total.size)
-    common, style, betas = cash, nothing, {}
+    zeros = np.zeros(total.size)
+    common, style, betas = cash, zeros, {}
     rows: dict[str, Floats] = {}
     if benchmark is not None:
         lags = stale_lags(total, benchmark, year)
@@ -376,19 +391,20 @@ def _rows_of_series(
         )
         common = cash + np.column_stack(late) @ fit.coefficients[1 : 2 + lags]
         betas = dict(zip(factors, fit.coefficients[2 + lags :].tolist(), strict=True))
-        each = {f"style.{name}": betas[name] * row for name, row in factors.items()}
-        style = np.sum([*each.values()], axis=0) if each else nothing
-        rows = {"market": benchmark, **each}
-    rows |= {"total": total, "common": common, "style": style, "trading": nothing}
+        styles = {f"style.{name}": betas[name] * row for name, row in factors.items()}
+        if styles:
+            style = np.sum([*styles.values()], axis=0)
+        rows = {"market": benchmark, **styles}
+    rows |= {"total": total, "common": common, "style": style, "trading": zeros}
     rows["selection"] = total - common - style
     rows[evidence.ALPHA] = rows["selection"]
     return rows, betas
 
 
 def own_findings(agent: str, days: Sequence[str], **known: Any) -> AgentFindings:
-    """Return findings about an account without a recorded run.
+    """Return the findings about an account without a recorded run.
 
-    ``known`` are the remaining fields.
+    ``known`` are the values of the other fields of :class:`AgentFindings`.
     """
     return AgentFindings(
         setting="own",
@@ -415,9 +431,10 @@ def with_history(
     year: int,
     config: VerdictConfig,
 ) -> AgentFindings:
-    """Return findings with measures and monthly history.
+    """Return findings with performance measures and monthly history.
 
-    An own account has no run with these.
+    This is for a user's own account. For a recorded run, both are part of the run. The findings are
+    returned unchanged without sessions or if the account lost everything.
     """
     path = growth(total)
     if not sessions or not (path > 0.0).all():
@@ -426,7 +443,7 @@ def with_history(
     series = series_from_nav(path, sessions=sessions, periods_per_year=year)
     scored = score(series, bootstrap=drawn, only=_OWN_MEASURES)
     if account.smoothness is not None:
-        # A verdict on hidden risk quotes the same Sharpe ratio.
+        # A verdict on hidden risk states the Sharpe ratio. Both numbers must be equal.
         scored["sharpe"] = account.smoothness.sharpe
     measures = {name: scored[name] for name in _OWN_MEASURES}
     return msgspec.structs.replace(

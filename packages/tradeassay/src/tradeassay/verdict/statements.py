@@ -9,12 +9,12 @@ import msgspec
 from tradeassay.core.measure import Measure, above, at_most, below, not_scored
 from tradeassay.verdict._claims import (
     CLAIM_WORDS,
-    claims_that_persist,
     is_recalled,
     is_significant,
     lacks_market,
     looks_familiar,
     rests_on_both_plays,
+    split_claims_by_memory,
     split_gap,
     split_of,
     stands_under_mask,
@@ -82,8 +82,8 @@ def statements_of(
     """
     if verdict.kind == "failed":
         return ()
-    maker = _Maker(account, verdict, config)
-    return tuple(maker.statements())
+    builder = _StatementBuilder(account, verdict, config)
+    return tuple(builder.statements())
 
 
 def _benchmark_of(account: AgentFindings) -> str:
@@ -92,7 +92,7 @@ def _benchmark_of(account: AgentFindings) -> str:
     return BENCHMARK if followed is None or followed.portfolio == CASH else followed.portfolio
 
 
-class _Maker:
+class _StatementBuilder:
     """Builder of the statements about one account."""
 
     def __init__(self, account: AgentFindings, verdict: Verdict, config: VerdictConfig) -> None:
@@ -103,7 +103,7 @@ class _Maker:
         # portfolios.
         self.market = _benchmark_of(account) if _has_own_benchmark(account) else MARKET
         self.benchmark: str | None = self.market if account.market.value is not None else None
-        self.kept, self.dropped = claims_that_persist(account, config)
+        self.kept, self.dropped = split_claims_by_memory(account, config)
         quoted = self.praised or verdict.label == "faded"
         by_alpha = "alpha" in self.kept and rests_on_both_plays(account)
         self.rests_on_both = quoted and by_alpha
@@ -419,10 +419,11 @@ class _Maker:
         known = priced.remembered.value is not None
         accused = known and (takes_memory(contrast) or claim in self.dropped)
         assumptions = ["the mask takes as much information in both worlds"]
-        # A world that is named by its seed is generated again. Any other is the word of its maker.
+        # A world named by its seed can be generated again. For any other world, only its maker
+        # states that it is generated.
         stated = [world for world in memory.price.worlds if not world.startswith("synthetic/")]
         if stated:
-            assumptions.append(f"{', '.join(stated)} is generated, as its maker states")
+            assumptions.append(f"{', '.join(stated)} is generated, as its builder states")
         yield self.make(
             f"{prefix}lost-information",
             f"{took} {there}" if priced.lost.value is not None else unknown,

@@ -7,7 +7,7 @@ from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
-def has_no_benchmark(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def no_benchmark_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict for an account without a benchmark.
 
     Without a market the return cannot be split into parts, so skill and market exposure look the

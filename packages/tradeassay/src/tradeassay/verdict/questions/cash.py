@@ -9,7 +9,7 @@ from tradeassay.verdict.questions.common import opening
 from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictConfig
 
 
-def held_cash(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def cash_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *cash* if the account was never invested or its returns look like cash.
 
     Returns like cash earn no more than interest. Skill cannot be assessed, and nothing needs to be

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tradeassay.verdict._claims import (
     CLAIM_WORDS,
-    claims_that_persist,
     partly_memory,
     rests_on_both_plays,
+    split_claims_by_memory,
 )
 from tradeassay.verdict._limits import limits_of
 from tradeassay.verdict._phrases import (
@@ -143,7 +143,7 @@ def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim,
 
 def _memory_part(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
     """Return the part of the claims that is memory, or an empty text."""
-    for claim in claims_that_persist(account, config).dropped:
+    for claim in split_claims_by_memory(account, config).dropped:
         return memory_of_claim(account, claim, whole=True)
     for claim in kept:
         if partly_memory(account, claim):

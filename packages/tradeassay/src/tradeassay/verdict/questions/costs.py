@@ -9,7 +9,7 @@ from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
-def lost_it_to_costs(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def costs_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *costs* if costs were half of a significant alpha, or most of a loss.
 
     Costs are known exactly, so only the return before costs is tested. The move between a fill and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictConfig
 
 
-def failed(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def failed_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *failed* if the account has no result, which is not a return of zero."""
     if account.failure is None and account.alpha is not None and account.total.value is not None:
         return None

@@ -12,7 +12,7 @@ from tradeassay.verdict.questions.look_ahead import why_too_good
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
-def hides_a_risk(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def hidden_risk_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *hidden risk* if a significant return may be paid for such a risk.
 
     A table of returns is tested for four signs, in this order. The first sign found decides:

@@ -7,7 +7,7 @@ from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
-def saw_the_future(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def look_ahead_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *look-ahead* if a leak test found a channel. The result is then void.
 
     Look-ahead is suspected if holdings are known and even the lower end of the alpha ratio is above

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from tradeassay.core.measure import above
-from tradeassay.verdict._claims import is_earned, is_significant, stands_under_mask, too_small
+from tradeassay.verdict._claims import (
+    exceeds_income_without_skill,
+    is_significant,
+    stands_under_mask,
+    too_small,
+)
 from tradeassay.verdict._limits import chance_words
 from tradeassay.verdict._phrases import alpha_words, beyond_what, price_words, tries_words
 from tradeassay.verdict.evidence import hidden_income_words, least_alpha
@@ -11,7 +16,7 @@ from tradeassay.verdict.questions.common import make_verdict, seller_words
 from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfig
 
 
-def is_not_distinguishable(account: AgentFindings, config: VerdictConfig) -> Verdict:
+def luck_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict:
     """Return the verdict *not distinguishable from luck*: luck often gives such a record.
 
     A significant alpha below the floor has a separate label.
@@ -59,7 +64,7 @@ def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
     if 0.0 < value < least:
         called = f"(here alpha begins at {least:.1%} a year)"
         return f"that is no more than the {unseen} that returns alone do not show {called}"
-    if above(alpha) and not is_earned(account, config):
+    if above(alpha) and not exceeds_income_without_skill(account, config):
         rest = "which returns alone do not show, and the rest is not significant"
         return f"{least - config.floor:.1%} of it may be {unseen}, {rest}"
     if above(alpha) and account.memory is not None and not stands_under_mask(account):

@@ -13,7 +13,7 @@ _LATE = 0.05
 """Smallest late share of the exposure that is reported."""
 
 
-def followed_the_market(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def market_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *market* if a passive portfolio explains ``tracks`` of the variance.
 
     The rest must be insignificant, or smaller than the floor plus the income that returns do not

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tradeassay.core.measure import above
 from tradeassay.verdict._claims import (
     CLAIM_WORDS,
-    claims_that_persist,
     contrast_of,
     is_recalled,
     looks_familiar,
+    split_claims_by_memory,
     split_of,
     surely_memory,
     takes_memory,
@@ -19,7 +19,7 @@ from tradeassay.verdict.recalled import split_sentence
 from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConfig
 
 
-def remembered_the_period(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def memory_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """There is a claim, and nothing of it stands where the agent cannot know names or dates.
 
     It is memory for certain if a mask takes it away or recall explains it, and suspected if
@@ -28,7 +28,7 @@ def remembered_the_period(account: AgentFindings, config: VerdictConfig) -> Verd
     that is measured in a world that no model can have read, nothing is memory by the mask unless
     the rest is significant.
     """
-    claims = claims_that_persist(account, config)
+    claims = split_claims_by_memory(account, config)
     if not claims.dropped or claims.kept:
         return None
     firm = any(surely_memory(account, claim) for claim in claims.dropped)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tradeassay.core.measure import above, below
 from tradeassay.verdict._claims import (
     Claims,
-    claims_that_persist,
     rests_on_both_plays,
+    split_claims_by_memory,
     survives_tries,
 )
 from tradeassay.verdict._phrases import count, spanned, tries_are_assumed, tries_words
@@ -20,7 +20,7 @@ from tradeassay.verdict.questions.luck import why_no_alpha
 from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConfig
 
 
-def earned_it(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def skill_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *skill* or *timing* if style, memory and hidden risk do not explain a
     claim.
 
@@ -30,7 +30,7 @@ def earned_it(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     contradicts the claim, alpha has faded and there is no praise. Timing estimated from returns is
     part of alpha and fades with it.
     """
-    claims = claims_that_persist(account, config)
+    claims = split_claims_by_memory(account, config)
     kept = claims.kept
     if not kept:
         return None

@@ -12,7 +12,7 @@ _MOST = 0.5
 """Share of active variance above which style is the main cause of an account's moves."""
 
 
-def leaned_to_styles(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def style_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *style* if styles moved the account, or paid, more than its names did."""
     if not leaning(account, config):
         return None

@@ -9,7 +9,7 @@ from tradeassay.verdict.questions.common import make_verdict, seller_words
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
-def did_worse_than_chance(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
+def worse_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
     """Return the verdict *worse* if alpha is below zero after correction for all tries.
 
     The loss must be at least the floor. As for skill, luck's worst try must not look the same. If
