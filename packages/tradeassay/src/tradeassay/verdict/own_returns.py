@@ -1,4 +1,4 @@
-"""Judge an account by its returns and the returns of a benchmark, of cash and of factors.
+"""Judge a user's own account by its returns and by the returns of a benchmark, cash and factors.
 
 An account with holdings is judged by the registered ``holdings_judge``. It needs prices, which this
 package does not store.
@@ -54,9 +54,9 @@ holdings_judges: Registry[HoldingsJudge] = Registry("holdings_judge")
 
 
 def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
-    """Return the assay of an own account.
+    """Return the assay of a user's own account.
 
-    Raises :class:`UserError` for invalid tables or fields.
+    Raises :class:`UserError` for a missing file, an invalid table, or a field without an effect.
     """
     cells: CellTable | None = None
     if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
@@ -69,19 +69,17 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
         if log is not None:
             return _holdings_judge()(own, log, config)
         if cells is not None and {"symbol", WEIGHT} <= columns_of(cells):
-            own = msgspec.structs.replace(
-                own, weights=own.returns, returns=None
-            )  # a table of weights passed as returns
+            # The user passed a table of weights as returns.
+            own = msgspec.structs.replace(own, weights=own.returns, returns=None)
     if own.returns is None and own.weights is None:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
     # Reject a field without an effect, because the user expects one.
-    logged = isinstance(own.returns, OwnSeries)
-    unused = (
-        {}
-        if logged
-        else dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
-    )
-    unused |= {"between": "weights"} if own.weights is None else {}
+    from_trade_log = isinstance(own.returns, OwnSeries)
+    unused: dict[str, str] = {}
+    if not from_trade_log:
+        unused |= dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
+    if own.weights is None:
+        unused["between"] = "weights"
     if own.weights is None and own.dataset is None:
         unused |= dict.fromkeys(("suite", "names", "turnover"), "a data set")
     for name, needed in unused.items():
@@ -94,16 +92,13 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
     title = title_of(own)
     if cells is not None:
         own = msgspec.structs.replace(own, returns=cells)  # the file has already been read
-    series = _explained(own)
-    french = _is_french(own.factors) and own.benchmark is None
-    named = (
-        isinstance(own.benchmark, str)
-        and own.benchmark in BENCHMARKS
-        and BENCHMARKS[own.benchmark].dividends
-    )
+    series = _read_inputs(own)
+    benchmark_includes_dividends = _is_french(own.factors) and own.benchmark is None
+    if isinstance(own.benchmark, str) and own.benchmark in BENCHMARKS:
+        benchmark_includes_dividends |= BENCHMARKS[own.benchmark].dividends
     config = msgspec.structs.replace(
         config,
-        dividends=0.0 if named or french else config.dividends,
+        dividends=0.0 if benchmark_includes_dividends else config.dividends,
         interest=config.interest if series.cash is None else 0.0,
     )
     judged, notes = assay_series(series, config, agent=title)
@@ -111,6 +106,10 @@ def assay_own(own: OwnAccount, config: VerdictConfig) -> Assay:
 
 
 def _holdings_judge() -> HoldingsJudge:
+    """Return the registered judge of holdings.
+
+    Raises :class:`UserError` if tradeassay-bench is not installed.
+    """
     if not holdings_judges.names():
         problem = (
             "weights, trade logs and data sets are judged with prices, which tradeassay-bench keeps"
@@ -120,28 +119,30 @@ def _holdings_judge() -> HoldingsJudge:
 
 
 def title_of(own: OwnAccount) -> str:
-    """Return an account's title, or its file name, or a default."""
-    given = own.returns if own.returns is not None else own.weights
-    return own.title or (Path(given).stem if isinstance(given, str) else "your account")
+    """Return the account's title, its file name without the suffix, or "your account"."""
+    if own.title:
+        return own.title
+    table = own.returns if own.returns is not None else own.weights
+    return Path(table).stem if isinstance(table, str) else "your account"
 
 
 def one_account(
     title: str, config: VerdictConfig, judged: AgentAssay, notes: Sequence[str]
 ) -> Assay:
-    """Return an assay with a single judged account."""
+    """Return an assay with a single account."""
     notes = (*notes, WATCHED) if config.watched else tuple(notes)
     return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
 
 
-def _explained(own: OwnAccount) -> OwnSeries:
-    """Return the returns of the account, its benchmark, cash and the factors."""
+def _read_inputs(own: OwnAccount) -> OwnSeries:
+    """Return the returns of the account, its benchmark, cash and the factors as one record."""
     if own.factors is None and own.cash is None:
-        return _series(own)
+        return _read_account_and_benchmark(own)
     table = None if own.factors is None else read_factors(own.factors)
     cash = None if table is None else table.cash
     # Returns may already be in excess of cash, for example the returns of a long-short portfolio.
-    beyond_it = isinstance(own.cash, str) and own.cash == "none"
-    if own.cash is not None and not beyond_it:
+    in_excess_of_cash = isinstance(own.cash, str) and own.cash == "none"
+    if own.cash is not None and not in_excess_of_cash:
         cash = read_factors(own.cash, cash=True).cash
     first = None if table is None else next(iter(table.factors.values()))
     if (
@@ -150,21 +151,21 @@ def _explained(own: OwnAccount) -> OwnSeries:
         and table is not None
         and table.market is not None
     ):
-        account = _series(
+        account = _read_account_and_benchmark(
             msgspec.structs.replace(own, reading=replace(own.reading, benchmark=None))
         )
         _refuse_other_days(own, account, table, cash)
-        told = tuple(
+        notes = tuple(
             note for note in account.notes if not note.startswith("no benchmark was given")
         )
-        account = replace(account, benchmark=None, notes=told)
+        account = replace(account, benchmark=None, notes=notes)
         bills = {} if cash is None else beside(table.market, cash)
         whole = {day: value + bills.get(day, 0.0) for day, value in table.market.returns.items()}
         series = with_benchmark(
             account, replace(table.market, returns=whole, notes=("the market is the factors' own",))
         )
     else:
-        series = _series(own)
+        series = _read_account_and_benchmark(own)
         _refuse_other_days(own, series, table, cash)
     if first is not None and first.year < series.year:
         benchmark_series = (
@@ -174,27 +175,24 @@ def _explained(own: OwnAccount) -> OwnSeries:
         )
         series = compounded(series, first)
         series = series if benchmark_series is None else with_benchmark(series, benchmark_series)
-    earned = None if cash is None else beside(series, replace(cash, notes=()))
-    if beyond_it and series.benchmark is not None:
-        # The account's returns are in excess of cash, so the market's must be too.
-        beyond = {
-            day: value - (earned or {}).get(day, 0.0) for day, value in series.benchmark.items()
+    interest = None if cash is None else beside(series, replace(cash, notes=()))
+    if in_excess_of_cash and series.benchmark is not None:
+        # The account's returns are in excess of cash, so the benchmark's must be too.
+        excess = {
+            day: value - (interest or {}).get(day, 0.0) for day, value in series.benchmark.items()
         }
-        series, earned = replace(series, benchmark=beyond), dict.fromkeys(series.returns, 0.0)
-    return replace(
-        series,
-        cash=earned,
-        factors={}
-        if table is None
-        else {name: beside(series, one) for name, one in table.factors.items()},
-        notes=(*series.notes, *(() if table is None else table.notes)),
-    )
+        series, interest = replace(series, benchmark=excess), dict.fromkeys(series.returns, 0.0)
+    if table is None:
+        return replace(series, cash=interest, factors={})
+    factors = {name: beside(series, factor) for name, factor in table.factors.items()}
+    notes = (*series.notes, *table.notes)
+    return replace(series, cash=interest, factors=factors, notes=notes)
 
 
 def _refuse_other_days(
     own: OwnAccount, account: OwnSeries, table: FactorTable | None, cash: OwnSeries | None
 ) -> None:
-    """Raise :class:`UserError` if the factors, or cash, miss most of the account's days."""
+    """Raise :class:`UserError` if the factors or cash lack most of the account's days."""
     if table is not None:
         subject = f"'{FRENCH}' is" if _is_french(own.factors) else "the factors are"
         factor = next(iter(table.factors.values()))
@@ -206,23 +204,26 @@ def _refuse_other_days(
         refuse_other_days(subject, cash.returns, account.returns, hint)
 
 
-def _is_french(given: object) -> bool:
-    """Return whether Kenneth French's table is asked for. A table is compared with no word."""
-    return isinstance(given, str) and given == FRENCH
+def _is_french(source: object) -> bool:
+    """Return whether a source is the word ``french``, which names Kenneth French's table."""
+    return isinstance(source, str) and source == FRENCH
 
 
-def _series(own: OwnAccount) -> OwnSeries:
-    """Return the account's returns with its benchmark's, from its own table or another one."""
-    given, benchmark, reading = own.returns, own.benchmark, own.reading
-    source = Path(given) if isinstance(given, str) else given
+def _read_account_and_benchmark(own: OwnAccount) -> OwnSeries:
+    """Return the returns of the account with the returns of its benchmark.
+
+    The benchmark is a column of the account's table, a separate table, or a named benchmark. Raises
+    :class:`UserError` if ``own.benchmark`` is not one of these.
+    """
+    benchmark, reading = own.benchmark, own.reading
+    source = Path(own.returns) if isinstance(own.returns, str) else own.returns
     if isinstance(benchmark, str) and not Path(benchmark).is_file():
         columns = columns_of(source)
         if benchmark in BENCHMARKS and benchmark not in columns:
             series = read_series(source, reading, alone=True)
-            named = read_benchmark(
-                benchmark, series.returns, None if own.home is None else Path(own.home)
-            )
-            return replace(with_benchmark(series, named), benchmark_name=benchmark)
+            home = None if own.home is None else Path(own.home)
+            named_benchmark = read_benchmark(benchmark, series.returns, home)
+            return replace(with_benchmark(series, named_benchmark), benchmark_name=benchmark)
         names = ", ".join(BENCHMARKS)
         kind = ""
         if any(
@@ -252,15 +253,16 @@ def _series(own: OwnAccount) -> OwnSeries:
         return read_series(source, replace(reading, benchmark=benchmark))
     series = read_series(source, reading, alone=benchmark is not None)
     if benchmark is None:
-        noted = series.benchmark is not None
-        return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
-    beside_it = Path(benchmark) if isinstance(benchmark, str) else benchmark
-    other = read_series(beside_it, replace(reading, column=None), alone=True)
+        if series.benchmark is not None:
+            return series
+        return replace(series, notes=(*series.notes, offer(series.returns)))
+    benchmark_source = Path(benchmark) if isinstance(benchmark, str) else benchmark
+    other = read_series(benchmark_source, replace(reading, column=None), alone=True)
     return replace(with_benchmark(series, other), benchmark_name=_name_of(benchmark))
 
 
 def _name_of(benchmark: object) -> str:
-    """Return the name of a benchmark with its own table: its file name or the series' name."""
+    """Return the name of a benchmark from a separate table: the name of its file or series."""
     if isinstance(benchmark, str):
         return benchmark_name(Path(benchmark).stem)
     name = getattr(benchmark, "name", None)
@@ -268,3 +270,4 @@ def _name_of(benchmark: object) -> str:
 
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
+"""Suffixes of table files, for an error message about a missing file."""

@@ -1,7 +1,7 @@
-"""The questions of a verdict, one module each, in their order.
+"""The questions that lead to a verdict, one module each.
 
-Each function returns a verdict if it settles the case, and None otherwise. The first verdict is the
-result.
+The function of a question returns a verdict if the question settles the case, and None otherwise.
+The first verdict is the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradeassay.verdict.questions.worse import worse_verdict
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 Question = Callable[[AgentFindings, VerdictConfig], Verdict | None]
-"""Function that returns a verdict if it settles the case, otherwise None."""
+"""Function that returns a verdict if its question settles the case, and None otherwise."""
 
 QUESTIONS: tuple[Question, ...] = (
     failed_verdict,
@@ -41,7 +41,10 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def first_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict:
-    """Evaluate the questions in order and return the first verdict."""
+    """Return the verdict of the first question that settles the case.
+
+    If no question settles the case, the account is not distinguishable from luck.
+    """
     for question in QUESTIONS:
         verdict = question(account, config)
         if verdict is not None:

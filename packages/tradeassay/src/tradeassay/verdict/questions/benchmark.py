@@ -8,15 +8,14 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def no_benchmark_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict for an account without a benchmark.
+    """Return the verdict *no benchmark* for a table of returns without a benchmark, or None.
 
-    Without a market the return cannot be split into parts, so skill and market exposure look the
-    same.
+    Without a market, skill and market exposure look the same.
     """
     if not lacks_market(account):
         return None
     why = account.market.reason or "no benchmark is given"
-    said = (
+    ending = (
         f", and {why}: give a market's returns (--benchmark) or a data set (--dataset) to judge it."
     )
-    return make_verdict(account, config, "no-benchmark", said)
+    return make_verdict(account, config, "no-benchmark", ending)

@@ -10,19 +10,18 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 
 
 def cash_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *cash* if the account was never invested or its returns look like cash.
+    """Return the verdict *cash* if the account held only cash or has returns like cash, or None.
 
-    Returns like cash earn no more than interest. Skill cannot be assessed, and nothing needs to be
-    ruled out. If the agent gave no usable answers, the limits say so, because that may be the
-    reason why it bought nothing.
+    Returns like cash earn no more than interest. The only limits are failed seeds and missing
+    answers, because an agent without usable answers buys nothing.
     """
     if not holds_cash(account, config):
         return None
-    did = "it held cash" if account.total.value == 0.0 else "it moves as cash does"
+    cause = "it held cash" if account.total.value == 0.0 else "it moves as cash does"
     return Verdict(
         kind="cash",
         label="baseline" if account.baseline else LABELS["cash"],
         firm=True,
-        sentence=in_rows(account, f"{opening(account)}: {did}; nothing to judge."),
+        sentence=in_rows(account, f"{opening(account)}: {cause}; nothing to judge."),
         limits=tuple(in_rows(account, limit) for limit in answer_limits(account, config)),
     )

@@ -1,4 +1,4 @@
-"""Helpers of all questions: build a verdict, and begin its sentence."""
+"""Functions shared by all questions: build a verdict and the clauses of its sentence."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ def make_verdict(
     account: AgentFindings,
     config: VerdictConfig,
     kind: Kind,
-    said: str,
+    ending: str,
     *,
     firm: bool | None = None,
     label: str | None = None,
 ) -> Verdict:
-    """Return a verdict with its limits. A sentence of praise includes the first limits.
+    """Return a verdict of a kind, with its limits and its sentence.
 
-    ``said`` follows the account's return. A verdict is firm by default if it is no praise or has no
-    limits.
+    The sentence is the account's return followed by ``ending``. A sentence of praise also states
+    the first limits. By default praise is firm if there are no limits, and every other verdict is
+    firm. The default ``label`` is the label of the kind.
     """
     limits = tuple(in_rows(account, limit) for limit in limits_of(account, config, kind))
     if firm is None:
@@ -61,7 +62,7 @@ def make_verdict(
         label = LABELS[kind] if firm else NOT_FIRM.get(kind, LABELS[kind])
     if account.baseline and kind != "look-ahead":
         label = "baseline"  # a baseline is meant to be simple, not skilled
-    sentence = f"{opening(account)}{said}"
+    sentence = f"{opening(account)}{ending}"
     if kind in PRAISE and limits:
         sentence += f" But {_first_clauses(limits)}."
     return Verdict(
@@ -70,6 +71,10 @@ def make_verdict(
 
 
 def _first_clauses(limits: tuple[str, ...]) -> str:
+    """Return the first three limits as text, without their sources, and the number of further ones.
+
+    The source of a limit follows its colon.
+    """
     clauses = [limit.partition(":")[0] for limit in limits]
     text = "; ".join(clauses[:_MOST_LIMITS])
     if len(clauses) > _MOST_LIMITS:
@@ -78,7 +83,7 @@ def _first_clauses(limits: tuple[str, ...]) -> str:
 
 
 def opening(account: AgentFindings) -> str:
-    """Return the beginning of every sentence: the account's return."""
+    """Return the beginning of a verdict's sentence, which states the account's return."""
     name = f"{account.agent}, the baseline," if account.baseline else account.agent
     text = f"{name} returned {percent(account.total.value)}{pace(account)}"
     if account.seeds > 1:
@@ -89,8 +94,10 @@ def opening(account: AgentFindings) -> str:
 
 
 def seller_words(account: AgentFindings) -> str:
-    """Say that an account moves as a seller of options does, and what a crash would cost;
-    nothing of others.
+    """Return a clause about an account that moves like a seller of options.
+
+    The clause states the implied return in a market crash, if known. It is empty for all other
+    accounts.
     """
     options = account.options
     if account.method != "returns" or options is None or not options.shape:
@@ -103,7 +110,10 @@ def seller_words(account: AgentFindings) -> str:
 
 
 def likelihood_words(account: AgentFindings) -> str:
-    """Return in words how much likelier the record is under skill than under luck."""
+    """Return a clause about how much likelier the record is under skill than under luck.
+
+    It is empty without a likelihood ratio. An assumed number of tries is marked.
+    """
     likelihood = account.known_alpha.likelihood
     if likelihood is None:
         return ""
@@ -112,14 +122,17 @@ def likelihood_words(account: AgentFindings) -> str:
 
 
 def significant_alpha(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the yearly alpha; that of both plays if only these are significant together."""
+    """Return a clause with the annual alpha.
+
+    It is the alpha of the unmasked and the masked run together if only this alpha is significant.
+    """
     if rests_on_both_plays(account):
         return f"alpha of {both_plays_words(account, config)}"
     return f"alpha of {alpha_words(account, config)}"
 
 
 def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
-    """Return the claims as text, with the parts that are memory or style."""
+    """Return a clause with the kept claims, and with the part of them that is memory or style."""
     words = []
     for claim in kept:
         if claim == "alpha":
@@ -142,7 +155,7 @@ def what_it_is(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim,
 
 
 def _memory_part(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> str:
-    """Return the part of the claims that is memory, or an empty text."""
+    """Return a clause about the part of the claims that is memory, or an empty text."""
     for claim in split_claims_by_memory(account, config).dropped:
         return memory_of_claim(account, claim, whole=True)
     for claim in kept:

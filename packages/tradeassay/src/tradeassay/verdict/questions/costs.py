@@ -10,10 +10,12 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def costs_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *costs* if costs were half of a significant alpha, or most of a loss.
+    """Return the verdict *costs* if costs removed a significant alpha or caused a loss, or None.
 
-    Costs are known exactly, so only the return before costs is tested. The move between a fill and
-    the close is not a cost. Costs below the floor are never the reason.
+    Costs must be at least half of the alpha before costs, or more than half of the loss, and at
+    least the floor. A loss counts only if alpha before costs is not significant. Costs are known
+    exactly, so only the return before costs is tested. The move between a fill and the close is not
+    a cost.
     """
     alpha = account.known_alpha
     if costs_ate_alpha(account, config):
@@ -21,8 +23,8 @@ def costs_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | No
         taken = f"they took {abs(alpha.costs.value or 0.0):.1%}"
         left = f"{spanned(alpha.tested)} is left"
         earned = f"it earned {spanned(alpha.gross)} a year before costs"
-        said = f"; costs ate its alpha: {earned}, {taken}, and {left}."
-        return make_verdict(account, config, "costs", said)
+        ending = f"; costs ate its alpha: {earned}, {taken}, and {left}."
+        return make_verdict(account, config, "costs", ending)
     loss = below(alpha.tested) and (alpha.tested.value or 0.0) <= -config.floor
     if not loss or below(alpha.gross) or above(alpha.gross):
         return None

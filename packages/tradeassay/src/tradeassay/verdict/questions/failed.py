@@ -6,7 +6,7 @@ from tradeassay.verdict.record import LABELS, AgentFindings, Verdict, VerdictCon
 
 
 def failed_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *failed* if the account has no result, which is not a return of zero."""
+    """Return the verdict *failed* if the account has no result, or None."""
     if account.failure is None and account.alpha is not None and account.total.value is not None:
         return None
     why = account.failure or str(account.total.reason)

@@ -8,31 +8,31 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def look_ahead_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *look-ahead* if a leak test found a channel. The result is then void.
+    """Return the verdict *look-ahead* if the account used future data, or None.
 
-    Look-ahead is suspected if holdings are known and even the lower end of the alpha ratio is above
-    ``too_good``, or if alpha is the same on every session. If a mask removes such an alpha, it is
-    memory. For a table of returns the verdict is hidden risk instead, because a smooth record has
-    other causes as well.
+    Look-ahead is certain if the leak test found a channel. With known holdings it is suspected if
+    even the lower end of the alpha ratio is above ``too_good``, or if alpha is the same on every
+    session. If a mask removes such an alpha, the verdict is memory. For a table of returns the
+    verdict is hidden risk, because a smooth record has other causes as well.
     """
     channels = account.leaks.findings
     if channels:
         seen = ", ".join(channels[:3])
-        said = f", but it saw the future ({seen}): the result is void."
-        return make_verdict(account, config, "look-ahead", said, firm=True)
+        ending = f", but it saw the future ({seen}): the result is void."
+        return make_verdict(account, config, "look-ahead", ending, firm=True)
     if account.method == "returns" or not too_good(account, config):
         return None
     if surely_memory(account, "alpha") and is_memory(account, "alpha", config):
         return None
-    said = (
+    ending = (
         f", too good to be believed ({why_too_good(account)}): look for {_causes(account)} "
         "before anything else."
     )
-    return make_verdict(account, config, "look-ahead", said, firm=False)
+    return make_verdict(account, config, "look-ahead", ending, firm=False)
 
 
 def why_too_good(account: AgentFindings) -> str:
-    """Return the implausible number as text."""
+    """Return the implausibly high alpha ratio as text, or that alpha never changes."""
     ratio = account.known_alpha.ratio
     if ratio.low is None:
         return "beyond the market it earns the same on every session"
@@ -40,6 +40,7 @@ def why_too_good(account: AgentFindings) -> str:
 
 
 def _causes(account: AgentFindings) -> str:
+    """Return the possible causes of an implausible alpha as text."""
     if account.known_alpha.ratio.low is None:
         return "look-ahead or made-up figures"
     return "look-ahead"

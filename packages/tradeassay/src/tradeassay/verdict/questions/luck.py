@@ -1,4 +1,4 @@
-"""Question: none left. The account is not distinguishable from luck."""
+"""The last verdict: the account is not distinguishable from luck."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tradeassay.verdict.record import AgentFindings, Kind, Verdict, VerdictConfi
 
 
 def luck_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict:
-    """Return the verdict *not distinguishable from luck*: luck often gives such a record.
+    """Return the verdict *not distinguishable from luck*.
 
-    A significant alpha below the floor has a separate label.
+    The label of a significant alpha below the floor is "alpha too small".
     """
     small = too_small(account, config)
     label = "alpha too small" if small else None
@@ -34,25 +34,24 @@ def luck_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict:
         )
     short = f"{too_short_words(account)}{sold}"
     if versus is None or versus.side is None:
-        said = f", which is not distinguishable from luck: {yearly}{short}."
-        return make_verdict(account, config, kind, said, label=label)
-    # Beating the baseline does not show the cause. Both facts are true, so the sentence states
-    # both.
+        ending = f", which is not distinguishable from luck: {yearly}{short}."
+        return make_verdict(account, config, kind, ending, label=label)
+    # An account may beat the baseline by luck, so the sentence states both facts.
     verb = "beats" if versus.side == "above" else "falls behind"
     beyond = f"what it did beyond {beyond_what(account, config)} is not distinguishable from luck"
-    said = f" and {verb} {versus.baseline}, but {beyond}: {yearly}{short}."
-    return make_verdict(account, config, kind, said, label=label)
+    ending = f" and {verb} {versus.baseline}, but {beyond}: {yearly}{short}."
+    return make_verdict(account, config, kind, ending, label=label)
 
 
 def too_short_words(account: AgentFindings) -> str:
-    """Return the clause that skill is not detectable in a short record, or an empty text."""
+    """Return the clause that the record is too short to show skill, or an empty text."""
     return "; the window is too short for skill to show" if account.could_not else ""
 
 
 def why_no_alpha(account: AgentFindings, config: VerdictConfig) -> str | None:
-    """Return the reason against a significant alpha or loss, or None if it is not significant.
+    """Return why a significant alpha or loss is no skill or harm, or None if it is not significant.
 
-    The page never shows a significant interval next to "not distinguishable" without this reason.
+    Without this reason, a significant interval would contradict "not distinguishable from luck".
     """
     alpha = account.known_alpha.tested
     if not is_significant(alpha):

@@ -10,29 +10,33 @@ from tradeassay.verdict.questions.common import make_verdict
 from tradeassay.verdict.record import AgentFindings, PassiveEvidence, Verdict, VerdictConfig
 
 _LATE = 0.05
-"""Smallest late share of the exposure that is reported."""
+"""Share of the exposure in later rows above which a lag is reported."""
 
 
 def market_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *market* if a passive portfolio explains ``tracks`` of the variance.
+    """Return the verdict *market* if the market explains nearly all of the variance, or None.
 
-    The rest must be insignificant, or smaller than the floor plus the income that returns do not
-    show. For a table of returns any loss is allowed, because leverage, fees and trading have costs.
+    The remaining return must be insignificant, or smaller than the floor plus the income that the
+    benchmark may exclude. For a table of returns the rest may be any loss, because leverage, fees
+    and trading have costs.
     """
     if not is_passive(account, config):
         return None
     followed = account.passive
     if followed is None or followed.explained < config.tracks:
-        brought = part_words(account, part_of(account, "common"))
-        shared = "it" if brought is None else brought
-        said = f", which is the market: {shared} came from what all names shared, "
-        said += "and what is left is too small to be called alpha."
-        return make_verdict(account, config, "market", said)
-    said = f", which is the market: {_follows(followed)}, and {_beyond(account, followed, config)}."
-    return make_verdict(account, config, "market", said)
+        market_part = part_words(account, part_of(account, "common"))
+        shared = "it" if market_part is None else market_part
+        ending = f", which is the market: {shared} came from what all names shared, "
+        ending += "and what is left is too small to be called alpha."
+        return make_verdict(account, config, "market", ending)
+    ending = (
+        f", which is the market: {_follows(followed)}, and {_beyond(account, followed, config)}."
+    )
+    return make_verdict(account, config, "market", ending)
 
 
 def _follows(followed: PassiveEvidence) -> str:
+    """Return a clause about the passive portfolio that the account follows."""
     late = " with a lag" if followed.lagged > _LATE else ""
     share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
     explained = f"{followed.explained:.1%} of its variance{share}"
@@ -40,6 +44,7 @@ def _follows(followed: PassiveEvidence) -> str:
 
 
 def _beyond(account: AgentFindings, followed: PassiveEvidence, config: VerdictConfig) -> str:
+    """Return a clause about the return beyond the passive portfolio, and its cause."""
     beyond, value = followed.beyond, followed.beyond.value or 0.0
     if beyond.value is None:
         return "its record is too short to say what is left beyond that"

@@ -20,30 +20,31 @@ from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConf
 
 
 def memory_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """There is a claim, and nothing of it stands where the agent cannot know names or dates.
+    """Return the verdict *memory* if all claims of the account are memory, or None.
 
-    It is memory for certain if a mask takes it away or recall explains it, and suspected if
-    selection fades after the model's cutoff, if the model is right where questions are familiar, or
-    if the mask takes more than it leaves (one-sided, 5 %). A mask takes information as well. Where
-    that is measured in a world that no model can have read, nothing is memory by the mask unless
-    the rest is significant.
+    Memory is certain if a mask significantly lowers a claim, or if recall explains it. Memory is
+    suspected in three cases: selection fades after the model's knowledge cutoff, the model is right
+    more often about familiar questions, or the mask removes more of a claim than it leaves (in a
+    one-sided test at 5 %). A mask also destroys information. If this loss was measured in a world
+    that no model can have read, the gap counts as memory only if the rest is significant.
     """
     claims = split_claims_by_memory(account, config)
     if not claims.dropped or claims.kept:
         return None
     firm = any(surely_memory(account, claim) for claim in claims.dropped)
-    said = _words(account, claims.dropped[0])
-    return make_verdict(account, config, "memory", f", {said}", firm=firm)
+    ending = _words(account, claims.dropped[0])
+    return make_verdict(account, config, "memory", f", {ending}", firm=firm)
 
 
 def _words(account: AgentFindings, claim: Claim) -> str:
+    """Return the end of the sentence, with the evidence that a claim is memory."""
     memory, recall = account.memory, account.recall
     contrast, split = contrast_of(account, claim), split_of(account, claim)
     is_memory = f"but its {CLAIM_WORDS[claim]} is memory:"
     if contrast is not None and memory is not None and takes_memory(contrast):
-        took = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
+        loss = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
         left = f"what is left, {spanned(contrast.masked)}, is not distinguishable from nothing"
-        return f"{is_memory} {took}, and {left}{_priced(account, claim)}."
+        return f"{is_memory} {loss}, and {left}{_priced(account, claim)}."
     if is_recalled(account, claim):
         if split is not None and split.remembered:
             return f"{is_memory} {split_sentence(split)}"
@@ -68,11 +69,13 @@ def _words(account: AgentFindings, claim: Claim) -> str:
 
 
 def _priced(account: AgentFindings, claim: Claim) -> str:
+    """Return a clause about lost information and memory, or an empty text."""
     words = price_words(account, claim)
     return f"; {words}" if words else ""
 
 
 def _unread(account: AgentFindings) -> str:
+    """Return a clause about the orders under mirrored returns, or an empty text."""
     recall = account.recall
     if recall is None or recall.unread is None or recall.unread.value is None:
         return ""

@@ -21,13 +21,13 @@ from tradeassay.verdict.record import AgentFindings, Claim, Verdict, VerdictConf
 
 
 def skill_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *skill* or *timing* if style, memory and hidden risk do not explain a
-    claim.
+    """Return the verdict *skill*, *timing* or *could be the best of a few tries*, or None.
 
-    The claim must survive the correction for tries: alpha is above zero at the level shared among
-    all tries, and the record is likelier under skill than under luck's best try. Otherwise the
-    verdict is *positive, and could be the best of a few tries*. If the latest half of the record
-    contradicts the claim, alpha has faded and there is no praise. Timing estimated from returns is
+    There must be a claim that is not memory. If it survives the correction for tries, the verdict
+    is *skill* (for alpha) or *timing*. A claim survives if it is above zero at the level corrected
+    for all tries, and if the record is likelier under skill than as luck's best try. If no claim
+    survives, the verdict is *could be the best of a few tries*. If the second half of the record
+    contradicts alpha, the label is "faded" and there is no praise. Timing estimated from returns is
     part of alpha and fades with it.
     """
     claims = split_claims_by_memory(account, config)
@@ -42,26 +42,28 @@ def skill_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | No
     if not surviving:
         return _best_of_few(account, config, kept)
     if "alpha" in surviving:
-        said = f"; skill: {what_it_is(account, config, surviving)}; {likelihood_words(account)}"
-        said += f"{_latest_third(account)}{_among_portfolios(account)}."
-        return make_verdict(account, config, "skill", said)
+        ending = f"; skill: {what_it_is(account, config, surviving)}; {likelihood_words(account)}"
+        ending += f"{_latest_third(account)}{_among_portfolios(account)}."
+        return make_verdict(account, config, "skill", ending)
     return _timing(account, config, claims, surviving)
 
 
 def _faded(account: AgentFindings, config: VerdictConfig) -> Verdict:
+    """Return the verdict on an alpha that the second half of the record contradicts."""
     stability = account.stability
     assert stability is not None
     first, second = spanned(stability.first), spanned(stability.second)
     halves = f"{first} a year in the first half, {second} in the second"
-    said = f"; {significant_alpha(account, config)}, but it has faded: {halves}."
-    return make_verdict(account, config, "not-distinguishable-from-luck", said, label="faded")
+    ending = f"; {significant_alpha(account, config)}, but it has faded: {halves}."
+    return make_verdict(account, config, "not-distinguishable-from-luck", ending, label="faded")
 
 
 def _best_of_few(account: AgentFindings, config: VerdictConfig, kept: tuple[Claim, ...]) -> Verdict:
+    """Return the verdict *could be the best of a few tries*."""
     alpha = account.known_alpha
     what = what_it_is(account, config, kept)
     alike = f"{tries_words(account)} does as well"
-    # The number of tries that equals luck is known of the unmasked play alone.
+    # The number of equal tries is computed from the unmasked run only.
     by_one_play = "alpha" in kept and not rests_on_both_plays(account)
     equal = alpha.equal_tries if by_one_play else None
     if equal is not None and 1 < equal <= alpha.tries:
@@ -71,8 +73,8 @@ def _best_of_few(account: AgentFindings, config: VerdictConfig, kept: tuple[Clai
     if tries_are_assumed(account):
         alike += f" ({count(alpha.tries)} are assumed)"
     alike += _latest_third(account)
-    said = f"; positive, and could be the best of a few tries: {what}; {alike}."
-    return make_verdict(account, config, "could-be-best-of-few", said)
+    ending = f"; positive, and could be the best of a few tries: {what}; {alike}."
+    return make_verdict(account, config, "could-be-best-of-few", ending)
 
 
 def _timing(
@@ -81,18 +83,19 @@ def _timing(
     claims: Claims,
     surviving: tuple[Claim, ...],
 ) -> Verdict:
-    said = f"; {what_it_is(account, config, surviving)}"
+    """Return the verdict *timing*."""
+    ending = f"; {what_it_is(account, config, surviving)}"
     if account.method == "returns":
-        said += f"; {likelihood_words(account)}"
+        ending += f"; {likelihood_words(account)}"
     elif "alpha" not in claims.dropped:  # the sentence already says that the names are memory
-        said += f"; {_rest_of_timing(account, config, claims)}"
-    return make_verdict(account, config, "timing", f"{said}.")
+        ending += f"; {_rest_of_timing(account, config, claims)}"
+    return make_verdict(account, config, "timing", f"{ending}.")
 
 
 def _rest_of_timing(account: AgentFindings, config: VerdictConfig, claims: Claims) -> str:
-    """Return the return from names besides timing as text.
+    """Return a clause about alpha besides timing.
 
-    If it is significant, the text includes the reason against it.
+    If alpha is significantly positive, the clause includes the reason against skill.
     """
     tested = account.known_alpha.tested
     if below(tested):
@@ -106,11 +109,13 @@ def _rest_of_timing(account: AgentFindings, config: VerdictConfig, claims: Claim
 
 
 def _latest_third(account: AgentFindings) -> str:
+    """Return a clause about alpha in the latest third of the record, or an empty text."""
     stability = account.stability
     return "" if stability is None else f"; in its latest third {spanned(stability.latest)} a year"
 
 
 def _among_portfolios(account: AgentFindings) -> str:
+    """Return a clause about the share of random portfolios that it beats, or an empty text."""
     share = account.luck.percentile.value
     if share is None:
         return ""

@@ -9,35 +9,39 @@ from tradeassay.verdict.questions.luck import too_short_words, why_no_alpha
 from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 _MOST = 0.5
-"""Share of active variance above which style is the main cause of an account's moves."""
+"""Minimum share of style in the variance beyond the market for being its main cause."""
 
 
 def style_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *style* if styles moved the account, or paid, more than its names did."""
+    """Return the verdict *style* if style exposures explain the account best, or None.
+
+    Style must explain at least half of the variance beyond the market, or a larger return than
+    selection and trading together.
+    """
     if not leaning(account, config):
         return None
-    moved = account.style_variance or 0.0
+    variance_share = account.style_variance or 0.0
     style = part_of(account, "style")
-    own = (part_of(account, "selection") or 0.0) + (part_of(account, "trading") or 0.0)
-    if moved < _MOST and abs(style or 0.0) <= abs(own):
+    rest = (part_of(account, "selection") or 0.0) + (part_of(account, "trading") or 0.0)
+    if variance_share < _MOST and abs(style or 0.0) <= abs(rest):
         return None
-    share = f"{moved:.0%}: {leans(account, config)}"
+    share = f"{variance_share:.0%}: {leans(account, config)}"
     what = f"most of what moves it apart from the market is style ({share})"
-    brought, rest_brought = part_words(account, style), part_words(account, own)
-    if brought is not None:
-        what += f", which brought {brought}"
-    if moved < _MOST:
+    style_words, rest_words = part_words(account, style), part_words(account, rest)
+    if style_words is not None:
+        what += f", which brought {style_words}"
+    if variance_share < _MOST:
         others = (
             "what is unexplained"
             if account.method == "returns"
             else "selection and trading together"
         )
         what = f"style ({leans(account, config)}) brought more than {others}"
-        if brought is not None and rest_brought is not None:
-            what += f": {brought}, and {rest_brought}"
+        if style_words is not None and rest_words is not None:
+            what += f": {style_words}, and {rest_words}"
     against = why_no_alpha(account, config)
-    rest = f"is not distinguishable from luck{too_short_words(account)}"
+    doubt = f"is not distinguishable from luck{too_short_words(account)}"
     if against is not None:
-        rest = f"may be luck: {against}"
-    said = f"; {what}; the rest, {alpha_size(account)}, {rest}."
-    return make_verdict(account, config, "style", said)
+        doubt = f"may be luck: {against}"
+    ending = f"; {what}; the rest, {alpha_size(account)}, {doubt}."
+    return make_verdict(account, config, "style", ending)

@@ -10,10 +10,10 @@ from tradeassay.verdict.record import AgentFindings, Verdict, VerdictConfig
 
 
 def worse_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | None:
-    """Return the verdict *worse* if alpha is below zero after correction for all tries.
+    """Return the verdict *worse* if alpha is below zero after correction for all tries, or None.
 
-    The loss must be at least the floor. As for skill, luck's worst try must not look the same. If
-    there are random portfolios, few of them did as badly.
+    The loss must be at least the floor, and luck's worst try must not look the same. If there are
+    random portfolios, only a few may have done as badly.
     """
     alpha = account.known_alpha
     if not alpha.survives_below or (alpha.tested.value or 0.0) > -config.floor:
@@ -25,8 +25,8 @@ def worse_verdict(account: AgentFindings, config: VerdictConfig) -> Verdict | No
     beyond = f"worse than {tries_words(account).replace('best', 'worst')}"
     if account.method == "returns":
         label = None if style_known(account, config) else "behind the market"
-        said = f"; it fell behind: {yearly}, {beyond}{seller_words(account)}."
-        return make_verdict(account, config, "worse", said, label=label)
+        ending = f"; it fell behind: {yearly}, {beyond}{seller_words(account)}."
+        return make_verdict(account, config, "worse", ending, label=label)
     cause = "what it chose and what it paid for trading"
     if below(alpha.gross):
         cause = "the names that it chose"
