@@ -1,8 +1,8 @@
-"""Find the limits of a verdict: missing tests, and findings that make it less firm.
+"""Find the limits of a verdict: missing tests, and findings that weaken praise.
 
-Each limit is a clause, a colon and its source. The most important limits come first, because a
-sentence has room for three: unmeasured style, which looks like alpha; possible access to stored
-answers; facts about this account; and missing tests.
+Each limit is a clause, a colon and the reason. A verdict's sentence states only the first three, so
+the most important limits come first. The order is: unmeasured style (which looks like alpha),
+doubtful returns, access to files, facts about this account, and missing tests.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from tradeassay.verdict.record import (
 )
 
 _LARGE_SKEW = -3.0
-"""A skew at or below which a window may contain too few of the large losses."""
+"""Skew at or below which a record may contain too few of the large losses."""
 _RESTS_ON_NAME = 0.5
+"""Share of selection from one name above which alpha rests on this name."""
 
 
 def limits_of(account: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
-    """Return the limits of a verdict of one kind."""
+    """Return the limits of a verdict of this kind, the most important first."""
     limits = _style_limits(account, config)
     if kind in (*PRAISE, "hidden-risk"):
         limits += account.doubts
@@ -68,6 +69,7 @@ def limits_of(account: AgentFindings, config: VerdictConfig, kind: Kind) -> tupl
 
 
 def _style_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return the limit that style was measured on too few days, or an empty list."""
     if account.styled is None or account.styled >= config.styled:
         return []
     known = "no factors are known"
@@ -77,6 +79,7 @@ def _style_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _memory_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return the limits of the verdict *memory*."""
     dropped = split_claims_by_memory(account, config).dropped
     unpriced = _unpriced_limit(account, dropped)
     if any(surely_memory(account, claim) for claim in dropped):
@@ -93,9 +96,7 @@ def _memory_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _unpriced_limit(account: AgentFindings, dropped: tuple[Claim, ...]) -> list[str]:
-    """Return the limit that a mask takes information as well as memory, where nobody measured
-    how much.
-    """
+    """Return the limit that a claim may be lost information, if that loss was not measured."""
     memory = account.memory
     unpriced = False
     for claim in dropped:
@@ -113,7 +114,7 @@ def _unpriced_limit(account: AgentFindings, dropped: tuple[Claim, ...]) -> list[
 
 
 def _may_hide_memory(memory: MemoryEvidence, config: VerdictConfig) -> bool:
-    """Return whether a gap may be lost information, or memory as large as what is called alpha."""
+    """Return whether a gap may be lost information, but may also contain memory above the floor."""
     priced = split_gap(memory)
     if priced is None or not above(memory.gap) or not is_lost_information(memory):
         return False
@@ -121,7 +122,7 @@ def _may_hide_memory(memory: MemoryEvidence, config: VerdictConfig) -> bool:
 
 
 def answer_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return the limits caused by missing answers of an agent."""
+    """Return the limits caused by failed seeds and by sessions without a usable answer."""
     limits = []
     if account.failed_seeds:
         of = account.seeds + account.failed_seeds
@@ -133,9 +134,9 @@ def answer_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def alpha_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return the limits of an alpha with little support.
+    """Return the limits of a weakly supported alpha.
 
-    Examples are missing confirmation, or an alpha from a few days, one month or one name.
+    For example, random portfolios do not confirm it, or it comes from a few days or one name.
     """
     limits = []
     if not beats_random_portfolios(account, config):
@@ -180,6 +181,7 @@ def _unseen_income(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _large_losses(account: AgentFindings) -> list[str]:
+    """Return the limit that losses are rare and large, or an empty list."""
     tail, earned = account.tail, part_of(account, "alpha") or 0.0
     if tail is None or tail.skew is None or tail.skew > _LARGE_SKEW or not -1.0 < tail.worst < 0.0:
         return []
@@ -203,10 +205,11 @@ def evidence_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 _LATE = 0.05
-"""Smallest late share of the market exposure that is reported."""
+"""Share of the market exposure in later rows above which it is a limit."""
 
 
 def _limits_of_returns(account: AgentFindings) -> list[str]:
+    """Return the limits of every table of returns, and those of its prices."""
     limits = []
     followed = account.passive
     if followed is not None and followed.lagged > _LATE:
@@ -228,6 +231,7 @@ def _limits_of_returns(account: AgentFindings) -> list[str]:
 
 
 def _look_ahead_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return the limit that look-ahead is not excluded, or an empty list."""
     leaks = account.leaks
     if not leaks.tested:
         return ["look-ahead is not excluded: no leak test was made"]
@@ -238,13 +242,13 @@ def _look_ahead_limits(account: AgentFindings, config: VerdictConfig) -> list[st
 
 
 def _recall_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return the reasons why memory is not excluded. A rule has none."""
+    """Return the reasons why a model's memory is not excluded. A rule-based agent has none."""
     memory, recall = account.memory, _recall_limit(account)
     masked = account.mask not in (None, "bright")
     contrasted = memory is not None and memory.gap.value is not None
-    asked = account.recall is not None and bool(account.recall.sentences) and not recall
+    recall_excluded = account.recall is not None and bool(account.recall.sentences) and not recall
     limits = []
-    if account.by_model and not masked and not contrasted and not asked:
+    if account.by_model and not masked and not contrasted and not recall_excluded:
         why = memory.reason if memory is not None and memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
     if recall is not None:
@@ -260,13 +264,13 @@ def _recall_limits(account: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _recall_limit(account: AgentFindings) -> str | None:
-    """Return the reason why recall is not excluded, or None."""
+    """Return the reason why a model's recall is not excluded, or None."""
     recall = account.recall
     if not account.by_model or recall is None or recall.excluded is not None:
         return None
     if recall.by_name:
-        told = recall.sentences[-1].rstrip(".") if recall.sentences else ""
-        return f"what it was shown does not matter: {told}"
+        evidence = recall.sentences[-1].rstrip(".") if recall.sentences else ""
+        return f"what it was shown does not matter: {evidence}"
     if recall.reason is not None:
         return f"recall is not tested: {recall.reason}"
     split = recall.split
@@ -275,7 +279,7 @@ def _recall_limit(account: AgentFindings) -> str | None:
     none_shown = recall.told == "no recall is shown"
     names = split_of(account, "alpha")
     if names is not None and (above(names.rest) or (none_shown and names.alpha.value is not None)):
-        # Identical answers prove nothing: such a test would not have found any memory.
+        # If all answers are identical, the test cannot detect memory.
         if names.follows.value is None:
             return "recall is not excluded: its answers do not tell apart the moves that it traded"
         return None
@@ -286,7 +290,7 @@ def _recall_limit(account: AgentFindings) -> str | None:
 
 
 def chance_words(account: AgentFindings, *, well: bool) -> str:
-    """Return the share of random portfolios that did as well, or as badly, as text."""
+    """Return a clause about the share of random portfolios that did as ``well``, or as badly."""
     share = account.luck.p if well else account.luck.p_low
     text = "some" if share is None else f"{share:.1%}"
     how = "well" if well else "badly"

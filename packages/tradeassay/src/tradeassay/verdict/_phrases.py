@@ -19,14 +19,14 @@ from tradeassay.verdict.record import CASH, AgentFindings, Claim, TailEvidence, 
 from tradeassay.verdict.statement import SCORED
 
 _ROWS = {52: "week", 12: "month", 4: "quarter"}
-"""Name of a row by the number of rows per year. The default is a session."""
+"""Word for a row, by the number of rows per year. In all other cases a row is a session."""
 _SESSION = re.compile(r"\b(session|day)(s?)\b")
 _PACE_FROM = 1.5
-"""Shortest record, in years, with a total return that is also stated per year."""
+"""Minimum length of a record, in years, for stating its return per year."""
 
 
 def percent(value: float | None) -> str:
-    """Return a share in per cent with its sign and a true minus."""
+    """Return a share as a percentage with its sign and a true minus, or "n/a" for None."""
     if value is None:
         return "n/a"
     text = f"{abs(value):.1%}" if abs(value) < 10.0 else f"{abs(value):,.0%}"
@@ -36,7 +36,7 @@ def percent(value: float | None) -> str:
 
 
 def spanned(measure: Measure) -> str:
-    """Return a share in per cent, with its interval if it has one."""
+    """Return a share as a percentage, with its interval if there is one."""
     text = percent(measure.value)
     if measure.low is None:
         return text
@@ -49,47 +49,50 @@ def signed(value: float) -> str:
 
 
 def times(value: float) -> str:
-    """Return a likelihood ratio in words, without spurious digits."""
+    """Return a likelihood ratio as text with few digits, for example "12 times"."""
     if value >= 1000.0:
         return "more than 1,000 times"
     return f"{value:.0f} times" if value >= 9.95 else f"{value:.1f} times"
 
 
 def count(number: int) -> str:
-    """Return a number of tries in words."""
+    """Return a number of tries as text."""
     if number > 10**6:
         return "more than a million"
     return f"{number:,}"
 
 
 def tries_words(account: AgentFindings) -> str:
-    """Return the name of the comparison: the best result by luck among this number of tries."""
+    """Return "luck's best of n tries", or "luck" for a single try."""
     tries = account.known_alpha.tries
     return "luck" if tries == 1 else f"luck's best of {count(tries)} tries"
 
 
 def likelier_words(account: AgentFindings, likelihood: float) -> str:
-    """Return in words whether skill or luck's best try is likelier, and by how much."""
+    """Return a clause about which is likelier, skill or luck's best try, and by what factor."""
     luck, memory = tries_words(account), account.memory
-    by = ""
+    source = ""
     if memory is not None and memory.both is not None and not above(account.known_alpha.tested):
-        # A verdict may rest on both plays. The ratio is that of the unmasked one.
-        by = " by the unmasked play alone" if above(memory.both) else ""
+        # The verdict may rest on both runs, but the ratio is from the unmasked run.
+        source = " by the unmasked play alone" if above(memory.both) else ""
     if likelihood > 1.0:
-        return f"{times(likelihood)} likelier under skill than under {luck}{by}"
-    return f"{luck} is {times(1.0 / likelihood)} likelier than skill{by}"
+        return f"{times(likelihood)} likelier under skill than under {luck}{source}"
+    return f"{luck} is {times(1.0 / likelihood)} likelier than skill{source}"
 
 
 def tries_are_assumed(account: AgentFindings) -> bool:
     """Return whether the number of tries was not disclosed, and fewer were counted than assumed."""
-    tries, count_allowed = account.tries, account.known_alpha.tries
-    if tries is None or tries.disclosed is not None or count_allowed == 1:
+    tries, number = account.tries, account.known_alpha.tries
+    if tries is None or tries.disclosed is not None or number == 1:
         return False
-    return tries.here + tries.effective < count_allowed
+    return tries.here + tries.effective < number
 
 
 def yearly_return(account: AgentFindings) -> Measure | None:
-    """Return the annualised return, or None if the record is too short for it."""
+    """Return the annualised return, or None for a record of less than 1.5 years.
+
+    The scored measure, which has an interval, is preferred at any length.
+    """
     scored = account.measures.get(SCORED["return-per-year"])
     if scored is not None:
         return scored
@@ -100,7 +103,7 @@ def yearly_return(account: AgentFindings) -> Measure | None:
 
 
 def pace(account: AgentFindings) -> str:
-    """Return the annualised return of a record of several years as text, or an empty text."""
+    """Return the annualised return in brackets, or an empty text for under 1.5 years."""
     yearly = yearly_return(account)
     if yearly is None or yearly.value is None or account.years < _PACE_FROM:
         return ""
@@ -108,17 +111,17 @@ def pace(account: AgentFindings) -> str:
 
 
 _HUGE = 10.0
-"""A larger part of a return (1,000 %) is stated as a share of the growth."""
+"""Part of a return (1,000 %) above which a part is stated as a share of the growth."""
 
 
 def part_words(account: AgentFindings, value: float | None) -> str | None:
     """Return a part of the return as text, or None if no number is meaningful.
 
-    Parts are linked so that they sum to a compounded return. In an account that grew a hundredfold
-    the parts compound each other: a style that cost 3 % a year is "-4,274 %" of a return of "+5,000
-    %", though a loss never exceeds everything. Such a part is stated as its share of the growth. If
-    the account itself did not grow as much, large parts only offset each other, and neither number
-    has a meaning.
+    Parts are linked so that they sum to a compounded return. In an account that grew a hundredfold,
+    each part is magnified by the growth of the whole account. A style that cost 3 % per year may
+    then be "-4,274 %" of a return of "+5,000 %", although no loss exceeds 100 %. Such a part is
+    stated as a share of the growth. If the account itself did not grow that much, large parts only
+    offset each other, and neither number is meaningful.
     """
     total = account.total.value
     if value is None or abs(value) <= _HUGE:
@@ -129,19 +132,19 @@ def part_words(account: AgentFindings, value: float | None) -> str | None:
 
 
 def in_rows(account: AgentFindings, text: str) -> str:
-    """Return a text with "month" for "day" if the rows are months.
+    """Return a text in which the rows have their own name, for example "month" instead of "day".
 
     The account's name is unchanged.
     """
     word = _ROWS.get(account.year)
     if word is None:
         return text
-    kept = text.replace(account.agent, "\0")
-    return _SESSION.sub(rf"{word}\2", kept).replace("\0", account.agent)
+    without_name = text.replace(account.agent, "\0")
+    return _SESSION.sub(rf"{word}\2", without_name).replace("\0", account.agent)
 
 
 def skew_words(tail: TailEvidence) -> str:
-    """Return the tested skew as text, with its sign and series, or an empty text."""
+    """Return a clause about the tested skew of alpha, or an empty text without a tested skew."""
     if tail.alpha_skew is None:
         return ""
     over = "" if tail.alpha_span in (None, 1) else f" over {tail.alpha_span} sessions"
@@ -160,7 +163,7 @@ def style_known(account: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def beyond_what(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the name of alpha's comparison: the benchmark's name and, if measured, style."""
+    """Return what alpha is measured beyond: the benchmark's name and, if measured, style."""
     market, followed = "the market", account.passive
     if account.method == "returns" and followed is not None and followed.portfolio != CASH:
         market = followed.portfolio
@@ -170,21 +173,18 @@ def beyond_what(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def too_few(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the sentence that a record is too short for any test."""
+    """Return a clause that the record is too short for any test."""
     needed = config.rows_needed(account.year)
     return f"{account.sessions} sessions are too few for any test: at least {needed} are needed"
 
 
 def alpha_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the annual alpha with its interval and its benchmark as text.
-
-    Without an interval the alpha is left out.
-    """
+    """Return a clause with alpha, its interval and its benchmark, before or after costs."""
     return f"{alpha_size(account)} beyond {beyond_what(account, config)}{_paid_words(account)}"
 
 
 def both_plays_words(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the annual alpha over the play and its masked twin, with its interval, as text."""
+    """Return a clause with the annual alpha of the unmasked and the masked run together."""
     memory = account.memory
     assert memory is not None and memory.both is not None
     beyond = f"{beyond_what(account, config)}{_paid_words(account)}"
@@ -193,8 +193,8 @@ def both_plays_words(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _paid_words(account: AgentFindings) -> str:
-    # A table of returns does not show costs: an index has none, and an account's returns may or may
-    # not include them.
+    """Return a clause on whether alpha is before or after costs. It is empty for returns alone."""
+    # A table of returns does not show whether its returns include costs.
     if account.method == "returns":
         return ""
     unpaid = bool(account.parts) and part_of(account, "trading") is None
@@ -204,7 +204,7 @@ def _paid_words(account: AgentFindings) -> str:
 def alpha_size(account: AgentFindings) -> str:
     """Return the annual alpha with its interval as text.
 
-    For a record that is too short, return the total alpha.
+    For a record that is too short for a test, it is the total alpha.
     """
     tested = account.known_alpha.tested
     if tested.value is None:
@@ -213,7 +213,7 @@ def alpha_size(account: AgentFindings) -> str:
 
 
 def leans(account: AgentFindings, config: VerdictConfig) -> str:
-    """Return the names of the three factors with the largest exposures."""
+    """Return the three factors with the largest exposures, with the exposures, as text."""
     words = [
         f"{factor_words(name)} {signed(value)}" for name, value in leaning(account, config)[:3]
     ]
@@ -221,7 +221,7 @@ def leans(account: AgentFindings, config: VerdictConfig) -> str:
 
 
 def brought(account: AgentFindings, claim: Claim) -> str:
-    """Return the annual return from timing, and its source, as text."""
+    """Return a clause with the annual return from a claim other than alpha, and its source."""
     if claim == "style_timing":
         assert account.styles is not None
         return f"{spanned(account.styles.timing)} a year from leaning to styles when they paid"
@@ -241,12 +241,13 @@ def brought(account: AgentFindings, claim: Claim) -> str:
 
 
 _HIDDEN = {"stock-blind": "names", "date-blind": "dates"}
-"""What a mask hides; any other hides names and dates."""
+"""Information that a mask hides, by mask. All other masks hide names and dates."""
 
 
 def price_words(account: AgentFindings, claim: Claim) -> str:
-    """Say how much of a gap is lost information and how much memory; empty where that is not
-    measured.
+    """Return a clause that splits a gap into lost information and memory.
+
+    It is empty if the lost information was not measured.
     """
     memory, contrast = account.memory, contrast_of(account, claim)
     priced = split_gap(contrast)
@@ -260,9 +261,9 @@ def price_words(account: AgentFindings, claim: Claim) -> str:
 
 
 def memory_of_claim(account: AgentFindings, claim: Claim, *, whole: bool) -> str:
-    """Return the part of a claim that is memory, as text.
+    """Return a clause about the part of a claim that is memory, or an empty text.
 
-    ``whole`` means that nothing else remains.
+    With ``whole`` the whole claim is memory.
     """
     contrast, split, memory = contrast_of(account, claim), split_of(account, claim), account.memory
     explained = split is not None and (whole or split.partly)

@@ -1,7 +1,8 @@
-"""A statement: one number about an account, its meaning, and its assumptions.
+"""Statements: the numbers about an account, with their meaning and assumptions.
 
-Every number on a page, in the terminal, in JSON, LaTeX, Python or on the site is the value of one
-statement. All of them read the same list, so a quantity has the same value everywhere.
+Every number about an account in the terminal, on a page, on the site, in JSON, LaTeX or Python is
+the value of one statement. All outputs use the same list, so a quantity has the same value
+everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Bearing = Literal["for", "against", "neither"]
 
 
 class Quantity(msgspec.Struct, frozen=True):
-    """A measured quantity: its title everywhere, its unit, and a definition of one sentence."""
+    """A quantity: its displayed title, its unit, and a definition in one sentence."""
 
     title: str
     unit: Unit
@@ -26,7 +27,7 @@ class Quantity(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """Return the title of a column or a tile. For an annual number it includes "per year"."""
+        """Return the title of a column. For an annual number it includes "per year"."""
         if self.unit != "share a year" or "year" in self.title or self.title == "Volatility":
             return self.title
         return f"{self.title} per year"
@@ -40,8 +41,10 @@ SCORED = {
     "calmar": "calmar",
     "max-drawdown": "max_drawdown",
 }
-"""Quantities that are measures of the catalogue, by id. They have the same titles and
-definitions."""
+"""Quantities that are also performance measures, with the id of the measure in the catalogue.
+
+They have the titles and definitions of the catalogue.
+"""
 _SCORED_UNITS: dict[str, Unit] = {
     "return-per-year": "share a year",
     "volatility": "share a year",
@@ -50,15 +53,18 @@ _SCORED_UNITS: dict[str, Unit] = {
 
 
 def _scored(quantity: str) -> Quantity:
+    """Return a quantity with the title and definition of its measure in the catalogue."""
     info = BY_ID[SCORED[quantity]]
     return Quantity(info.title, _SCORED_UNITS.get(quantity, "ratio"), info.defined)
 
 
 def _priced(prefix: str, of_claim: str, gap: str) -> dict[str, Quantity]:
-    """Return the two quantities that sum to a gap under a mask: lost information and memory."""
+    """Return the two quantities into which a loss under a mask is split, by name."""
     return {
         f"{prefix}lost-information": Quantity(
-            f"Lost information{of_claim}", "share a year", f"{gap} in a world no model has read."
+            f"Lost information{of_claim}",
+            "share a year",
+            f"{gap} in a world that no model has read.",
         ),
         f"{prefix}memory": Quantity(
             f"Memory{of_claim}", "share a year", f"{gap}, minus lost information."
@@ -68,31 +74,29 @@ def _priced(prefix: str, of_claim: str, gap: str) -> dict[str, Quantity]:
 
 QUANTITIES: dict[str, Quantity] = {
     "return": Quantity(
-        "Return", "share", "What the account made over the whole record, net of its costs."
+        "Return", "share", "The account's return over the whole record, net of its costs."
     ),
     **{quantity: _scored(quantity) for quantity in SCORED},
     "benchmark-return": Quantity(
-        "Benchmark's return", "share", "What the benchmark made over the same rows."
+        "Benchmark's return", "share", "The benchmark's return over the same rows."
     ),
     "excess-return": Quantity(
-        "Excess return", "share a year", "The return minus the benchmark's, mean of a year."
+        "Excess return", "share a year", "The mean annual return minus the benchmark's."
     ),
     "alpha": Quantity(
         "Alpha",
         "share a year",
-        "What is left after market and style exposures, mean of a year, net of costs.",
+        "The mean annual return beyond market and style exposures, net of costs.",
     ),
     "alpha-before-costs": Quantity(
         "Alpha before costs", "share a year", "Alpha plus the costs of trading."
     ),
-    "costs": Quantity(
-        BY_ID["cost_rate"].title, "share a year", "What trading cost, mean of a year."
-    ),
+    "costs": Quantity(BY_ID["cost_rate"].title, "share a year", "The mean annual cost of trading."),
     "alpha-ratio": Quantity(
-        "Alpha ratio", "ratio", "Alpha over its own volatility, both of a year."
+        "Alpha ratio", "ratio", "Annual alpha divided by the volatility of alpha."
     ),
     "information-ratio": Quantity(
-        "Information ratio", "ratio", "Excess return over its volatility, both of a year."
+        "Information ratio", "ratio", "Annual excess return divided by its volatility."
     ),
     "likelihood-ratio": Quantity(
         "Likelihood ratio",
@@ -100,33 +104,41 @@ QUANTITIES: dict[str, Quantity] = {
         "How many times likelier the record is under skill than as luck's best of the tries.",
     ),
     "equal-tries": Quantity(
-        "Equal tries", "number", "The number of tries of which luck's best looks the same."
+        "Equal tries", "number", "The number of tries for which luck's best looks the same."
     ),
-    "market": Quantity("Market", "share", "The part of the return that the market brought."),
-    "style": Quantity("Style", "share", "The part of the return that style exposures brought."),
+    "market": Quantity("Market", "share", "The part of the return from market exposure."),
+    "style": Quantity("Style", "share", "The part of the return from style exposures."),
     "selection": Quantity(
         "Selection",
         "share",
-        "The part of the return that the names brought beyond market and style.",
+        "The part of the return from the choice of names, beyond market and style.",
     ),
     "unexplained": Quantity(
         "Unexplained",
         "share",
-        "The part of the return that neither market nor style explains, of a table of returns.",
+        "The part of the return in a table of returns that market and style do not explain.",
     ),
-    "trading": Quantity("Trading", "share", "Costs, and what was earned or paid beyond holding."),
+    "trading": Quantity(
+        "Trading",
+        "share",
+        "The part of the return from trading: costs, and fills at other prices than the close.",
+    ),
     "timing": Quantity(
-        "Timing", "share a year", "What being invested when the market rose brought."
+        "Timing", "share a year", "The return from being invested more when the market rose."
     ),
     "style-timing": Quantity(
-        "Timing of styles", "share a year", "What leaning to styles when they paid brought."
+        "Timing of styles",
+        "share a year",
+        "The return from larger style exposures when the styles paid.",
     ),
-    "beta": Quantity("Beta", "ratio", "How far the account moves when the benchmark moves by 1."),
+    "beta": Quantity("Beta", "ratio", "The account's move when the benchmark moves by 1."),
     "explained": Quantity(
         "Explained variance", "share", "The share of the variance that the benchmark explains (R2)."
     ),
     "late-exposure": Quantity(
-        "Late exposure", "share", "The share of the market exposure that comes in later rows."
+        "Late exposure",
+        "share",
+        "The share of the market exposure that appears only in later rows.",
     ),
     "alpha-first-half": Quantity(
         "Alpha, first half", "share a year", "Alpha in the first half of the record."
@@ -148,29 +160,31 @@ QUANTITIES: dict[str, Quantity] = {
         "Alpha if the calendar month with the largest alpha is left out.",
     ),
     "best-name-share": Quantity(
-        "Share of the best name", "share", "What the best name brought, as a share of selection."
+        "Share of the best name", "share", "The share of selection from the best name."
     ),
     "best-day-share": Quantity(
-        "Share of the best row", "share", "What the best row brought, as a share of alpha."
+        "Share of the best row", "share", "The share of alpha from the best row."
     ),
     "worst-day": Quantity("Worst row", "share", "The lowest return of one row."),
     "loss-at-10": Quantity(
         "Implied return at -10 %",
         "share",
-        "What the account would return on a day on which the market falls 10 %, from its record.",
+        "The account's return on a day on which the market falls 10 %, estimated from its record.",
     ),
     "loss-at-20": Quantity(
         "Implied return at -20 %",
         "share",
-        "What the account would return on a day on which the market falls 20 %, from its record.",
+        "The account's return on a day on which the market falls 20 %, estimated from its record.",
     ),
     "autocorrelation": Quantity(
-        "Autocorrelation", "ratio", "How far a return follows the return of the row before."
+        "Autocorrelation",
+        "ratio",
+        "The correlation of a return with the return of the previous row.",
     ),
     "smoothed-sharpe": Quantity(
         "Sharpe ratio after unsmoothing",
         "ratio",
-        "The yearly Sharpe ratio if the autocorrelation comes from smoothed prices.",
+        "The annual Sharpe ratio if smoothed prices cause the autocorrelation.",
     ),
     "beats-random": Quantity(
         "Beats random portfolios",
@@ -180,17 +194,17 @@ QUANTITIES: dict[str, Quantity] = {
     "masked-alpha": Quantity(
         "Alpha under the mask",
         "share a year",
-        "Alpha of the same agent where names or dates are hidden.",
+        "Alpha of the same agent if names or dates are hidden.",
     ),
     "alpha-unmasked": Quantity(
         "Alpha of the unmasked play",
         "share a year",
-        "Alpha of the unmasked play alone, where the verdict rests on both plays together.",
+        "Alpha of the unmasked run alone, if the verdict uses both runs together.",
     ),
     "alpha-of-both-plays": Quantity(
         "Alpha of both plays",
         "share a year",
-        "Alpha of an account that holds the unmasked and the masked play in equal parts.",
+        "Alpha of an account that holds the unmasked and the masked run in equal parts.",
     ),
     "mask-gap": Quantity(
         "Loss under the mask", "share a year", "Alpha minus alpha under the mask."
@@ -215,43 +229,43 @@ QUANTITIES: dict[str, Quantity] = {
     "recalled-alpha": Quantity(
         "Alpha that recall explains",
         "share a year",
-        "The part of alpha that follows what the model recalls of the period.",
+        "The part of alpha that the model's recall of the period explains.",
     ),
     "recalled-timing": Quantity(
         "Timing that recall explains",
         "share a year",
-        "The part of timing that follows what the model recalls of the period.",
+        "The part of timing that the model's recall of the period explains.",
     ),
     "mirrored-orders": Quantity(
         "Orders when returns are mirrored",
         "ratio",
-        "How alike orders stay when the returns that are shown are mirrored: +1 the same, -1 the "
-        "opposite.",
+        "The similarity of orders when the displayed returns are mirrored: +1 for the same orders, "
+        "-1 for opposite orders.",
     ),
     "familiarity": Quantity(
         "Right where questions are familiar",
         "share",
-        "How much more often the model is right for one standard deviation of Min-K%.",
+        "The gain in the model's accuracy for one standard deviation of familiarity (Min-K%).",
     ),
     "look-ahead-days": Quantity(
         "Days with look-ahead",
         "share",
-        "The share of days up to which look-ahead could have been missed by the leak test.",
+        "The largest share of days with look-ahead that the leak test could have missed.",
     ),
     "chance-to-show": Quantity(
         "Chance to show skill",
         "share",
-        "The chance that a record of this length shows skill with an alpha ratio of 1.",
+        "The probability that a record of this length detects an alpha ratio of 1.",
     ),
     "years-to-know": Quantity(
         "Years to know",
         "years",
-        "How many more years would settle it, if alpha is as large as it looks.",
+        "The number of further years that settle the question, if alpha is as large as measured.",
     ),
     "deflated-sharpe": Quantity(
         "Deflated Sharpe ratio",
         "share",
-        "The chance that the alpha ratio is above that of luck's best of the tries.",
+        "The probability that the alpha ratio is above the expected best ratio of luck's tries.",
     ),
 }
 
@@ -260,19 +274,19 @@ _UNSIGNED = (
     *("volatility", "explained", "late-exposure", "best-name-share", "best-day-share"),
     *("beats-random", "look-ahead-days", "chance-to-show", "deflated-sharpe"),
 )
-"""Shares that are displayed without a sign."""
+"""Quantities that are displayed without a sign, as shares."""
 _SIGNED = ("sharpe", "sortino", "calmar", "information-ratio", "alpha-ratio", "autocorrelation")
-"""Ratios that are displayed with their sign."""
+"""Ratios that are displayed with a plus or minus sign."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence with its number.
+    """One number about an account, and a sentence about it.
 
-    ``quantity`` is a key of :data:`QUANTITIES`. ``value`` is the number, None with a ``reason`` if
-    it could not be scored. If there is an interval, it is from ``low`` to ``high`` at ``level``.
-    ``versus`` names the benchmark of a comparison. The record covers ``horizon`` years. ``tries``
-    is the number of tries in the correction. ``bearing`` is the evidence for or against skill.
-    ``claim`` is the statement in words.
+    ``claim`` is the sentence. ``quantity`` is a key of :data:`QUANTITIES`. ``value`` is the number,
+    or None with a ``reason`` if it was not scored. ``low``, ``high`` and ``level`` describe the
+    interval, if any. ``versus`` names the benchmark of a comparison. ``horizon`` is the length of
+    the record in years. ``tries`` is the number of tries for which results are corrected.
+    ``bearing`` says whether the statement is evidence for skill, against skill, or neither.
     """
 
     claim: str
@@ -295,7 +309,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Return the name of the quantity, which is the same everywhere."""
+        """Return the displayed title of the quantity."""
         return QUANTITIES[self.quantity].title
 
     @property

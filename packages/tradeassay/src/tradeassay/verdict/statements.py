@@ -1,4 +1,4 @@
-"""Build the list of statements with every number about an account."""
+"""Build the statements about an account, one for each number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from tradeassay.verdict._phrases import (
     count,
     in_rows,
     likelier_words,
-    part_of,
     part_words,
     percent,
     price_words,
@@ -66,19 +65,19 @@ _PRICED: dict[Claim, str] = {
     "style_timing": "style-timing-",
     "together": "names-and-days-",
 }
-"""How the names of quantities begin that split a gap into lost information and memory."""
+"""Prefix of the quantities ``lost-information`` and ``memory``, by claim."""
 _MANY = 0.95
-"""Share of random portfolios above which beating them is evidence for skill."""
+"""Minimum share of random portfolios that a skilled account beats."""
 _CONCENTRATED = 0.25
-"""Share of alpha from one row above which it is evidence against skill."""
+"""Share of alpha from one row above which the share is evidence against skill."""
 
 
 def statements_of(
     account: AgentFindings, verdict: Verdict, config: VerdictConfig
 ) -> tuple[Statement, ...]:
-    """Return the statements about an account, in the order of a reader's questions.
+    """Return the statements about an account, in the order in which they are displayed.
 
-    The evidence for and against skill agrees with the verdict: no reason contradicts the sentence.
+    A failed account has none. The bearing of each statement agrees with the verdict.
     """
     if verdict.kind == "failed":
         return ()
@@ -87,20 +86,24 @@ def statements_of(
 
 
 def _benchmark_of(account: AgentFindings) -> str:
-    """Return the name of the benchmark of an account for which only returns are known."""
+    """Return the name of the benchmark of a table of returns."""
     followed = account.passive
     return BENCHMARK if followed is None or followed.portfolio == CASH else followed.portfolio
 
 
 class _StatementBuilder:
-    """Builder of the statements about one account."""
+    """Builder of the statements about one account.
+
+    ``kept`` are the claims that are not memory, ``dropped`` the claims that are memory.
+    ``rests_on_both`` is true if the verdict uses the alpha of the unmasked and the masked run
+    together.
+    """
 
     def __init__(self, account: AgentFindings, verdict: Verdict, config: VerdictConfig) -> None:
         self.account = account
         self.verdict = verdict
         self.config = config
-        # An own account is compared with its benchmark. A data set has a market and passive
-        # portfolios.
+        # A table of returns is compared with its benchmark, a data set with its market.
         self.market = _benchmark_of(account) if _has_own_benchmark(account) else MARKET
         self.benchmark: str | None = self.market if account.market.value is not None else None
         self.kept, self.dropped = split_claims_by_memory(account, config)
@@ -115,7 +118,7 @@ class _StatementBuilder:
 
     @property
     def praised(self) -> bool:
-        """Return whether the verdict is positive."""
+        """Return whether the verdict is praise: skill, timing, or the best of a few tries."""
         return self.verdict.kind in PRAISE
 
     @property
@@ -127,7 +130,7 @@ class _StatementBuilder:
         return self.praised and ("alpha" in self.kept or self.account.method == "returns")
 
     def statements(self) -> Iterator[Statement]:
-        """Yield all statements."""
+        """Yield all statements in the order in which they are displayed."""
         yield from self.returns()
         yield from self.scored()
         yield from self.parts()
@@ -195,27 +198,33 @@ class _StatementBuilder:
         compounded: tuple[str, ...] = ()
         if account.rows:
             compounded = (f"{account.rows:,} rows with times of day are compounded to days",)
-        returned = f"it returned {spanned(account.total)}"
-        yield self.make("return", returned, account.total, assumptions=compounded)
+        words = f"it returned {spanned(account.total)}"
+        yield self.make("return", words, account.total, assumptions=compounded)
         if account.market.value is None:
             return
-        made = f"{self.market} returned {percent(account.market.value)} over the same sessions"
-        yield self.make("benchmark-return", made, account.market, versus=self.market)
+        words = f"{self.market} returned {percent(account.market.value)} over the same sessions"
+        yield self.make("benchmark-return", words, account.market, versus=self.market)
         if account.excess is not None and account.excess.value is not None:
-            excess = f"excess return {spanned(account.excess)} a year versus {self.market}"
-            yield self.make("excess-return", excess, account.excess, versus=self.market)
+            words = f"excess return {spanned(account.excess)} a year versus {self.market}"
+            yield self.make("excess-return", words, account.excess, versus=self.market)
         ratio = account.information_ratio
         if ratio is not None and ratio.value is not None:
             words = f"information ratio versus {self.market} {_ratio_words(ratio)}"
             yield self.make("information-ratio", words, ratio, versus=self.market)
 
     def scored(self) -> Iterator[Statement]:
-        """Yield the usual measures of an account. A run has its own table of measures."""
+        """Yield performance measures such as the Sharpe ratio.
+
+        An account of a recorded run has only its return per year and its max drawdown here, because
+        the run has a table of measures.
+        """
         account = self.account
         yearly, drawdown = yearly_return(account), account.measures.get("max_drawdown")
         if yearly is not None:
             words = f"return of {spanned(yearly)} a year"
-            yield self.make("return-per-year", _told("return a year", words, yearly), yearly)
+            yield self.make(
+                "return-per-year", _words_or_reason("return a year", words, yearly), yearly
+            )
         for quantity in ("sharpe", "sortino", "volatility", "calmar"):
             measure = account.measures.get(SCORED[quantity])
             if measure is None:
@@ -223,7 +232,7 @@ class _StatementBuilder:
             name, size = QUANTITIES[quantity].title, _ratio_words(measure)
             if quantity == "volatility":
                 name, size = "volatility", _unsigned(measure)
-            yield self.make(quantity, _told(name, f"{name} {size}", measure), measure)
+            yield self.make(quantity, _words_or_reason(name, f"{name} {size}", measure), measure)
         if drawdown is None and account.tail is not None:
             drawdown = Measure(value=account.tail.drawdown)
         if drawdown is not None and drawdown.value is not None:
@@ -260,14 +269,14 @@ class _StatementBuilder:
                 helps = "against"
             yield self.make("alpha-ratio", words, ratio, helps, versus=self.benchmark)
         if alpha.costs is not None and alpha.costs.value is not None:
-            took = f"costs took {abs(alpha.costs.value or 0.0):.1%} a year"
-            ate = self.verdict.kind == "costs"
-            yield self.make("costs", took, alpha.costs, "against" if ate else "neither")
-            before = f"alpha before costs {spanned(alpha.gross)} a year"
-            yield self.make("alpha-before-costs", before, alpha.gross, versus=self.benchmark)
+            words = f"costs took {abs(alpha.costs.value or 0.0):.1%} a year"
+            is_cause = self.verdict.kind == "costs"
+            yield self.make("costs", words, alpha.costs, "against" if is_cause else "neither")
+            words = f"alpha before costs {spanned(alpha.gross)} a year"
+            yield self.make("alpha-before-costs", words, alpha.gross, versus=self.benchmark)
 
     def _alpha_of_both(self) -> Iterator[Statement]:
-        """Yield the alpha of both plays, on which the verdict rests, then the unmasked play's."""
+        """Yield alpha over both runs together, and alpha of the unmasked run."""
         memory, alpha = self.account.memory, self.account.known_alpha.tested
         assert memory is not None and memory.both is not None
         level = f"{memory.both.level * 100:g} %"
@@ -279,6 +288,7 @@ class _StatementBuilder:
         yield self.make("alpha-unmasked", alone, alpha, versus=self.benchmark)
 
     def _alpha_claim(self) -> tuple[str, Bearing]:
+        """Return the sentence about alpha and its bearing."""
         account, config, alpha = self.account, self.config, self.account.known_alpha
         yearly = f"alpha of {alpha_words(account, config)}"
         value, least = alpha.tested.value or 0.0, least_alpha(account, config)
@@ -302,8 +312,8 @@ class _StatementBuilder:
         return f"{yearly}, significantly above zero ({level})", bearing
 
     def tries(self) -> Iterator[Statement]:
-        """Yield the comparison with luck's best try."""
-        alpha, found = self.account.known_alpha, self.account.tries
+        """Yield the comparison of a significant alpha with luck's best try."""
+        alpha, tries = self.account.known_alpha, self.account.tries
         positive = above(alpha.tested) or self.verdict.kind == "skill"
         if alpha.likelihood is None or not positive:
             return
@@ -320,18 +330,19 @@ class _StatementBuilder:
         if alpha.likelihood <= 1.0:
             bearing = "against"
         elif self.skilled and self.alpha_helps and self.account.method == "holdings":
-            # A choice made afterwards needs no tries, and returns do not show when it was made.
+            # A table of returns does not show when the holdings were chosen. A choice in hindsight
+            # looks like skill for any number of tries.
             bearing = "for"
         measure = Measure(value=alpha.likelihood)
         yield self.make("likelihood-ratio", likelier, measure, bearing, assumptions=assumptions)
         if alpha.equal_tries is not None:
             same = f"luck's best of {count(alpha.equal_tries)} tries looks the same"
             yield self.number("equal-tries", same, float(alpha.equal_tries))
-        if found is not None and found.deflated.value is not None:
+        if tries is not None and tries.deflated.value is not None:
             words = (
-                f"deflated Sharpe ratio {found.deflated.value:.2f} for {count(alpha.tries)} tries"
+                f"deflated Sharpe ratio {tries.deflated.value:.2f} for {count(alpha.tries)} tries"
             )
-            yield self.make("deflated-sharpe", words, found.deflated)
+            yield self.make("deflated-sharpe", words, tries.deflated)
 
     def random_portfolios(self) -> Iterator[Statement]:
         """Yield the share of random portfolios that the account beats."""
@@ -351,7 +362,7 @@ class _StatementBuilder:
         yield self.make("beats-random", words, share, bearing)
 
     def memory(self) -> Iterator[Statement]:
-        """Yield the parts of alpha that a mask removes and leaves."""
+        """Yield the part of alpha that a mask removes, and alpha under the mask."""
         memory = self.account.memory
         if memory is None or memory.gap.value is None:
             return
@@ -363,7 +374,7 @@ class _StatementBuilder:
                 takes += ", which is memory or information that the mask destroyed"
         yield self.make("mask-gap", takes, memory.gap, lost, versus=memory.against)
         yield from self.price("alpha", memory)
-        stays = f"under '{memory.against}' alpha is {spanned(memory.masked)} a year"
+        masked = f"under '{memory.against}' alpha is {spanned(memory.masked)} a year"
         if memory.both is not None and not self.rests_on_both:
             both = f"over both plays alpha is {spanned(memory.both)} a year"
             together: Bearing = "neither"
@@ -379,13 +390,14 @@ class _StatementBuilder:
             bearing = "for"
         elif above(self.account.known_alpha.tested) and not stands_under_mask(self.account):
             bearing = "against"
-        yield self.make("masked-alpha", stays, memory.masked, bearing, versus=memory.against)
+        yield self.make("masked-alpha", masked, memory.masked, bearing, versus=memory.against)
         yield from self.memory_of_days(memory)
 
     def memory_of_days(self, memory: MemoryEvidence) -> Iterator[Statement]:
         """Yield the parts of timing, and of names and days together, that a mask removes.
 
-        They are stated only if relevant.
+        A part is stated if it is significant, or if the claim is memory. The part of names and days
+        together is stated only if it is memory.
         """
         contrasts: dict[Claim, tuple[str, Contrast | None]] = {
             "timing": ("timing-mask-gap", memory.timing),
@@ -406,15 +418,15 @@ class _StatementBuilder:
             yield from self.price(claim, contrast)
 
     def price(self, claim: Claim, contrast: MemoryEvidence | Contrast) -> Iterator[Statement]:
-        """Yield what of a gap is lost information, and what is memory."""
+        """Yield the lost information and the memory in a gap, if the mask's cost was measured."""
         memory, priced = self.account.memory, contrast.priced
         if memory is None or isinstance(memory.price, msgspec.UnsetType):
             return
         if isinstance(priced, msgspec.UnsetType):
             return
         prefix = _PRICED[claim]
-        there = f"in a world that no model can have read ({', '.join(memory.price.worlds)})"
-        took = f"'{memory.against}' takes {spanned(priced.lost)} a year of {CLAIM_WORDS[claim]}"
+        place = f"in a world that no model can have read ({', '.join(memory.price.worlds)})"
+        loss = f"'{memory.against}' takes {spanned(priced.lost)} a year of {CLAIM_WORDS[claim]}"
         unknown = f"the price of '{memory.against}' is not measured: {priced.remembered.reason}"
         known = priced.remembered.value is not None
         accused = known and (takes_memory(contrast) or claim in self.dropped)
@@ -426,7 +438,7 @@ class _StatementBuilder:
             assumptions.append(f"{', '.join(stated)} is generated, as its builder states")
         yield self.make(
             f"{prefix}lost-information",
-            f"{took} {there}" if priced.lost.value is not None else unknown,
+            f"{loss} {place}" if priced.lost.value is not None else unknown,
             priced.lost,
             versus=memory.against,
         )
@@ -440,7 +452,7 @@ class _StatementBuilder:
         )
 
     def recall(self) -> Iterator[Statement]:
-        """Yield a model's recall of the period, and whether its orders follow it."""
+        """Yield the parts of the return that a model's recall explains, and tests of recall."""
         recall = self.account.recall
         if recall is None:
             return
@@ -455,8 +467,8 @@ class _StatementBuilder:
                 quantity, words, split.explained, "against" if remembered else "neither"
             )
         if recall.unread is not None and recall.unread.value is not None:
-            stay = f"{recall.unread.value:+.2f}".replace("-", "\u2212")
-            words = f"orders stay at {stay} when returns are mirrored (+1 the same)"
+            similarity = f"{recall.unread.value:+.2f}".replace("-", "\u2212")
+            words = f"orders stay at {similarity} when returns are mirrored (+1 the same)"
             by_name: Bearing = (
                 "against" if is_recalled(self.account, "alpha") and recall.by_name else "neither"
             )
@@ -476,9 +488,9 @@ class _StatementBuilder:
         """Yield the result of the leak test."""
         leaks = self.account.leaks
         if leaks.findings:
-            seen = leaks.sentence.rstrip(".") or f"it saw the future ({', '.join(leaks.findings)})"
+            words = leaks.sentence.rstrip(".") or f"it saw the future ({', '.join(leaks.findings)})"
             share = not_scored("one channel voids the result, on however few days")
-            yield self.make("look-ahead-days", seen, share, "against")
+            yield self.make("look-ahead-days", words, share, "against")
             return
         if not leaks.tested or leaks.bound is None:
             return
@@ -488,7 +500,7 @@ class _StatementBuilder:
         yield self.number("look-ahead-days", excluded, leaks.bound, bearing)
 
     def exposure(self) -> Iterator[Statement]:
-        """Yield the exposure to the benchmark, and timing."""
+        """Yield the exposure to the benchmark, timing, and timing of styles."""
         account, config, followed = self.account, self.config, self.account.passive
         if followed is not None and followed.portfolio != CASH:
             beta = f"beta of {followed.beta:.2f} to {followed.portfolio}"
@@ -545,8 +557,8 @@ class _StatementBuilder:
         yield self.make("alpha-latest-third", latest, stability.latest, bearing)
 
     def concentration(self) -> Iterator[Statement]:
-        """Yield how much alpha depends on a few days, months and names."""
-        stability, kept = self.account.stability, self.account.concentration
+        """Yield the parts of alpha from a few sessions, from one month and from one name."""
+        stability, concentration = self.account.stability, self.account.concentration
         alpha = self.account.known_alpha.tested
         if stability is not None:
             without = (
@@ -561,22 +573,18 @@ class _StatementBuilder:
                 lost = above(alpha) and not above(stability.without_month)
                 bearing = "against" if lost else "neither"
                 yield self.make("alpha-without-best-month", words, stability.without_month, bearing)
-        if kept is None:
+        if concentration is None:
             return
-        if kept.session_share is not None and is_significant(alpha):
-            words = (
-                f"the best session ({kept.session}) brought {_share(kept.session_share)} of alpha"
-            )
-            large = kept.session_share > _CONCENTRATED
-            yield self.number(
-                "best-day-share", words, kept.session_share, "against" if large else "neither"
-            )
-        if kept.name_share is not None:
-            words = f"{kept.name} brought {_share(kept.name_share)} of the selection"
-            large = kept.name_share > 0.5
-            yield self.number(
-                "best-name-share", words, kept.name_share, "against" if large else "neither"
-            )
+        share = concentration.session_share
+        if share is not None and is_significant(alpha):
+            words = f"the best session ({concentration.session}) brought {_share(share)} of alpha"
+            bearing = "against" if share > _CONCENTRATED else "neither"
+            yield self.number("best-day-share", words, share, bearing)
+        share = concentration.name_share
+        if share is not None:
+            words = f"{concentration.name} brought {_share(share)} of the selection"
+            bearing = "against" if share > 0.5 else "neither"
+            yield self.number("best-name-share", words, share, bearing)
 
     def risk(self) -> Iterator[Statement]:
         """Yield losses, and risks that the record does not show."""
@@ -601,16 +609,17 @@ class _StatementBuilder:
         smooth = account.smoothness
         if smooth is None:
             return
-        carry = smooth.autocorrelation
-        if carry.value is not None:
-            words = f"autocorrelation of returns {carry.value:+.2f}"
-            yield self.make("autocorrelation", words, carry, "against" if smooth.signs else hidden)
+        autocorrelation = smooth.autocorrelation
+        if autocorrelation.value is not None:
+            words = f"autocorrelation of returns {autocorrelation.value:+.2f}"
+            bearing: Bearing = "against" if smooth.signs else hidden
+            yield self.make("autocorrelation", words, autocorrelation, bearing)
         if smooth.unsmoothed_sharpe is not None and smooth.signs:
             words = f"Sharpe ratio after unsmoothing {smooth.unsmoothed_sharpe:.2f}"
             yield self.number("smoothed-sharpe", words, smooth.unsmoothed_sharpe)
 
     def power(self) -> Iterator[Statement]:
-        """Yield the power of a record of this length, and the time until a result is clear."""
+        """Yield the power of a record of this length, and the years until a result is clear."""
         account = self.account
         if account.chance is not None:
             ratio = f"an alpha ratio of {self.config.skilled:g}"
@@ -624,19 +633,15 @@ class _StatementBuilder:
             yield self.number("years-to-know", _until_words(until), until)
 
 
-def _is_compared(account: AgentFindings) -> bool:
-    """Return whether there is a benchmark. Without one, returns contain no information on alpha."""
-    return account.method != "returns" or part_of(account, "common") is not None
-
-
 def _has_own_benchmark(account: AgentFindings) -> bool:
+    """Return whether the account is a table of returns without a data set."""
     return account.method == "returns" and not account.dataset
 
 
 def _ratio_words(ratio: Measure) -> str:
-    """Return a ratio with two decimals and its interval, if any.
+    """Return a ratio with two decimals and its interval, if any, as text.
 
-    Return an empty text without a value.
+    The text is empty without a value.
     """
     if ratio.value is None:
         return ""
@@ -647,20 +652,23 @@ def _ratio_words(ratio: Measure) -> str:
 
 
 def _unsigned(share: Measure) -> str:
-    """Return an unsigned share with its interval, if any, or an empty text without a value."""
+    """Return a percentage without a sign, with its interval, if any, as text.
+
+    The text is empty without a value.
+    """
     if share.value is None:
         return ""
     text = f"{share.value:.1%}"
     return text if share.low is None else f"{text} ({share.low:.1%} to {share.high:.1%})"
 
 
-def _told(name: str, words: str, measure: Measure) -> str:
-    """Return the words about a measure, or the reason why it is not scored."""
+def _words_or_reason(name: str, words: str, measure: Measure) -> str:
+    """Return ``words`` if a measure has a value, otherwise the reason why it has none."""
     return words if measure.value is not None else f"no {name}: {measure.reason}"
 
 
 def _part_claim(account: AgentFindings, quantity: str, measure: Measure) -> str:
-    """Return a part of the return in words."""
+    """Return the sentence about a part of the return."""
     words = part_words(account, measure.value)
     if words is None:
         return (
@@ -672,18 +680,19 @@ def _part_claim(account: AgentFindings, quantity: str, measure: Measure) -> str:
 
 
 def _share(value: float) -> str:
+    """Return a share as a percentage, or "more than all" above 100 %."""
     return "more than all" if value > 1.0 else f"{value:.0%}"
 
 
 _FOREVER = 100.0
-"""Number of years beyond which the exact waiting time is not stated."""
+"""Number of further years above which the exact number is not stated."""
 
 
 def years_to_know(account: AgentFindings, verdict: Verdict) -> float | None:
-    """Return the number of further years until it is settled whether there is alpha.
+    """Return the number of further years until the record shows whether there is alpha.
 
-    Returns 0 if the verdict has settled it. Returns None if no alpha was measured, or if more time
-    would not settle it.
+    The number is 0 if the verdict is skill or worse than chance. Returns None if no alpha was
+    measured, or if more time would not change the verdict.
     """
     alpha = account.alpha
     if alpha is None or alpha.tested.low is None or account.needed is None:
@@ -694,13 +703,14 @@ def years_to_know(account: AgentFindings, verdict: Verdict) -> float | None:
         return None
     if verdict.label in ("faded", "alpha too small"):
         return None
-    # A design detects an effect in 80 % of such records, so the required length may be shorter than
-    # the record.
+    # The required length detects an effect in 80 % of records. This record may be longer and still
+    # not detect the effect. At least a quarter of its length is stated then.
     more = max(account.needed - account.sessions, account.sessions // 4, 1)
     return more / account.year
 
 
 def _until_words(years: float) -> str:
+    """Return the sentence about the number of further years."""
     if years == 0.0:
         return "the record is long enough to settle it"
     if years > _FOREVER:
