@@ -45,7 +45,8 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sum of the returns from all styles."""
         if not self.style:
             return np.zeros(len(self.sessions))
-        return np.sum([*self.style.values()], axis=0)
+        styles: Floats = np.sum([*self.style.values()], axis=0)
+        return styles
 
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
