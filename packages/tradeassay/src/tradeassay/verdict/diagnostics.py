@@ -1,8 +1,8 @@
-"""Further explanations of a result.
+"""Tests for explanations of a return other than skill.
 
-These are a passive portfolio, timing, tails, one half, one day, one name, and many tries. All are
-computed from daily parts and from passive portfolios of the same market. Coefficients of a
-regression over time are tested like means: through their influence function, by
+They are a passive portfolio, timing, the tails of the returns, a single half, day, month or name,
+and many tries. They use the daily parts of the return and passive portfolios of the same market.
+A coefficient of a regression over time is tested like a mean, with its influence function, by
 :mod:`tradeassay.metrics.cosine`.
 """
 
@@ -47,38 +47,43 @@ if TYPE_CHECKING:
     from tradeassay.verdict.attribution import Attribution
 
 _BEST = 5
-"""Number of best sessions that are left out, to test whether alpha depends on a few."""
+"""Number of best sessions that are left out to test whether alpha depends on few sessions."""
 _STILL = 0.005
-"""Yearly standard deviation below which an account does not move."""
+"""Annual standard deviation below which an account hardly moves."""
 _TRACKED = 20
-"""Smallest number of sessions to detect that one account follows another. Testing the rest needs
-more."""
-_POINTS = 250
-"""Number of sessions on a drawn curve."""
-_CRASH = -0.10
-_LEAST_MOVES = 30
-"""Smallest number of moves for a skew."""
-_RARE = -1.0
-"""Skew from which losses are rare and large.
+"""Minimum number of sessions to detect that an account follows a portfolio.
 
-A milder one decides only where alpha is barely significant, and nothing is hidden in that.
+A test of the remaining return needs more sessions.
+"""
+_POINTS = 250
+"""Maximum number of sessions on a drawn curve."""
+_CRASH = -0.10
+"""Fall of the market from a peak that counts as a crash."""
+_LEAST_MOVES = 30
+"""Minimum number of moves for estimating a skew."""
+_RARE = -1.0
+"""Skew at or below which losses are called rare and large.
+
+A milder skew makes alpha insignificant only if alpha is barely significant anyway.
 """
 _SPANS = (1, 5, 21)
-"""Spans of sessions for a skew: a day, a week, a month."""
+"""Lengths of the moves for a skew in sessions: a day, a week, a month. The first two are tested."""
 _RISES = 0.98
-"""Share of rows on which cash does not fall."""
+"""Minimum share of rows without a fall, for returns of cash."""
 _CARRY = 0.01
-"""What cash loses in a year at most: a fee, or interest below zero."""
+"""Largest annual loss of cash, from a fee or from negative interest."""
 _CREDITS, _REGULAR = 0.45, 0.9
-"""Least share of rows without interest of cash that is credited every week or month, and of the
-gaps between credits within a third of the usual one.
+"""Two minimum shares for cash whose interest is credited every week or month.
+
+The first is the share of rows without interest. The second is the share of gaps between credits
+that differ by at most a third from the median gap.
 """
 
 
 def is_cash(returns: Floats, year: int) -> bool:
-    """Return whether returns look like cash.
+    """Return whether returns look like the returns of cash.
 
-    Such returns hardly ever fall and change little between rows.
+    Such returns hardly ever fall, and their autocorrelation is high.
     """
     if (
         returns.size < _TRACKED
@@ -92,8 +97,9 @@ def is_cash(returns: Floats, year: int) -> bool:
 
 
 def _is_still(returns: Floats, year: int) -> bool:
-    """Return whether returns hardly move, or move as those of cash do, however rarely interest
-    is credited.
+    """Return whether returns hardly move, or look like cash.
+
+    The interest of cash may be credited on every row or at regular intervals.
     """
     if float(returns.std()) * math.sqrt(year) < _STILL or is_cash(returns, year):
         return True
@@ -120,11 +126,12 @@ def passive_evidence(
     interest: float,
     invested: Floats | None = None,
 ) -> PassiveEvidence | None:
-    """Return the passive portfolio that explains the account best; None without any that moves.
+    """Return the passive portfolio that explains the account best, or None without candidates.
 
-    What moves by less than :data:`_STILL`, or as cash does, and earns no more than ``interest`` a
-    year is cash; an account that never moves and was never ``invested``, as far as that is known,
-    is cash however short it is.
+    ``references`` are the returns of passive portfolios by name. ``lags`` is the number of lagged
+    returns in the regression. An account that hardly moves, or moves like cash, is cash if it earns
+    less than ``interest`` per year. An account that never moves and was not ``invested`` on any
+    session is cash at any length of its record. None for ``invested`` means unknown.
     """
     year, least = test.year, test.config.rows_needed(test.year)
     idle = invested is None or not invested.any()
@@ -146,9 +153,9 @@ def passive_evidence(
         ):
             continue
         # The first sessions have no lagged values.
-        tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
-        if best is None or tried.explained > best[1].explained:
-            best = name, tried
+        candidate = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
+        if best is None or candidate.explained > best[1].explained:
+            best = name, candidate
     if best is None:
         return None
     name, fit = best
@@ -174,25 +181,27 @@ def timing_evidence(
     *,
     returns_only: bool,
 ) -> TimingEvidence | None:
-    """Return the annual value of timing, or None without a benchmark or with too few rows.
+    """Return the annual return from timing, or None without a moving benchmark or enough rows.
 
-    ``timing_gain`` is the return of each session from deviating from the mean share invested. It is
-    None if the share never changed.
+    ``timing_gain`` is the return of each session from being invested more or less than on average,
+    None if the share invested never changed. With ``returns_only`` timing is estimated from the
+    curvature of the returns.
     """
     config, year = test.config, test.year
     least = config.rows_needed(year)
     if benchmark.size != total.size or benchmark.size < least or not np.ptp(benchmark) > 0.0:
         return None
     gap = benchmark - benchmark.mean()
-    bent = Regression(total, [benchmark, gap * gap])
-    split = Regression(total, [benchmark, np.maximum(benchmark, 0.0)])
+    quadratic = Regression(total, [benchmark, gap * gap])
+    piecewise = Regression(total, [benchmark, np.maximum(benchmark, 0.0)])
     at_tries, likelihood = None, None
     if returns_only:
         variance = float(gap @ gap) / gap.size
         level = 1.0 - config.tail(test.comparisons)
-        per_year = bent.coefficient(2, scale=variance * year, level=level, least=least, year=year)
+        scale = variance * year
+        per_year = quadratic.coefficient(2, scale=scale, level=level, least=least, year=year)
         strict = 1.0 - config.tail(max(test.comparisons, test.tries))
-        at_tries = bent.coefficient(2, scale=variance * year, level=strict, least=least, year=year)
+        at_tries = quadratic.coefficient(2, scale=scale, level=strict, least=least, year=year)
     elif timing_gain is not None:
         per_year = test.of(timing_gain, TIMING_ERROR_MULTIPLE)
         at_tries = test.at_tries(timing_gain, TIMING_ERROR_MULTIPLE)
@@ -204,16 +213,19 @@ def timing_evidence(
         per_year=per_year,
         at_tries=at_tries,
         likelihood=likelihood,
-        curvature=bent.coefficient(2, level=config.level, least=least, year=year),
-        upside=split.coefficient(2, level=config.level, least=least, year=year),
-        intercept=bent.coefficient(0, scale=year, level=config.level, least=least, year=year),
+        curvature=quadratic.coefficient(2, level=config.level, least=least, year=year),
+        upside=piecewise.coefficient(2, level=config.level, least=least, year=year),
+        intercept=quadratic.coefficient(0, scale=year, level=config.level, least=least, year=year),
     )
 
 
 def tail_evidence(
     rows: Mapping[str, Floats], sessions: Sequence[str], test: MeanTest, *, returns_only: bool
 ) -> TailEvidence:
-    """Return the properties of the tails of an account's returns."""
+    """Return the skew, the worst session and the drawdown of an account, and its rare losses.
+
+    Rare losses are tested only with ``returns_only``.
+    """
     total, benchmark, alpha, year = rows["total"], rows.get("market"), rows[ALPHA], test.year
     worst = int(np.argmin(total))
     skew = _skew(total)
@@ -234,13 +246,17 @@ def tail_evidence(
 
 
 def _skew(series: Floats) -> float | None:
+    """Return the skewness of a series, or None if the series does not vary."""
     centred = series - series.mean()
     spread = float((centred * centred).mean())
     return float((centred**3).mean() / spread**1.5) if spread > 1e-18 else None
 
 
 def _moves(series: Floats, span: int, year: int) -> list[Floats]:
-    """Return sums over ``span`` sessions that do not overlap, once for every possible start."""
+    """Return sums over ``span`` sessions that do not overlap, one array per possible start.
+
+    The list is empty for too few sessions, and for longer spans than one if rows are not days.
+    """
     if series.size < _LEAST_MOVES * span or (span > 1 and year < 100):
         return []
     counts = [(series.size - first) // span for first in range(span)]
@@ -251,11 +267,12 @@ def _moves(series: Floats, span: int, year: int) -> list[Floats]:
 
 
 def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | None:
-    """Return the skew that makes a significant alpha insignificant (Johnson 1978), and its span.
+    """Return the skew that makes a significant alpha insignificant, and its span in sessions.
 
-    The span is in sessions. Returns None if no skew does so. An account with small gains on most
-    days and large losses on a few has a mean that looks significant until more losses occur than a
-    short window contains. ``error`` is the one-sided error level of alpha's test.
+    The correction is Johnson's (1978). Returns None if alpha is not significant, or if it remains
+    significant. With small gains on most days and rare large losses, the mean of a short record
+    looks significant because the record contains too few of the losses. ``error`` is the one-sided
+    error level of alpha's test.
     """
     from scipy.special import stdtrit
 
@@ -276,9 +293,10 @@ def _rare_losses(alpha: Floats, year: int, error: float) -> tuple[float, int] | 
 def curve_of(
     total: Floats, benchmark: Floats | None, sessions: Sequence[str]
 ) -> AccountCurve | None:
-    """Return the growth of the account and the benchmark, thinned to :data:`_POINTS` sessions.
+    """Return the growth of the account and the benchmark on at most 251 sessions.
 
-    Returns None without sessions.
+    The deepest drawdown is always included. Returns None with fewer than two sessions, or if the
+    account lost everything.
     """
     if total.size < 2 or len(sessions) != total.size or not (total > -1.0).all():
         return None
@@ -288,13 +306,13 @@ def curve_of(
     places = np.union1d(places, [int(np.argmin(fall))])
 
     def shown(values: Floats) -> tuple[float, ...]:
-        return tuple(round(float(one), 5) for one in values[places])
+        return tuple(round(float(value), 5) for value in values[places])
 
-    beside = benchmark if benchmark is not None and benchmark.size == total.size else None
+    market = benchmark if benchmark is not None and benchmark.size == total.size else None
     return AccountCurve(
         sessions=tuple(sessions[place] for place in places.tolist()),
         account=shown(path[1:] - 1.0),
-        market=None if beside is None else shown(growth(beside)[1:] - 1.0),
+        market=None if market is None else shown(growth(market)[1:] - 1.0),
         drawdown=shown(fall),
     )
 
@@ -302,20 +320,25 @@ def curve_of(
 _SIZES = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0)
 """Account sizes, relative to the power of ten nearest to the size at which alpha is zero."""
 _LARGEST = 1e15
+"""Largest account size that is examined."""
 _KNOWN = 0.9
-"""Smallest share of the traded value with known usual amounts."""
+"""Minimum share of the traded value for which the usual daily traded amount is known."""
 
 
 def capacity_evidence(
     alpha: Floats, attributions: Sequence[Attribution], test: MeanTest
 ) -> CapacityEvidence | None:
-    """Return the account size at which alpha is zero.
+    """Return the account size at which alpha is zero, with its interval.
 
-    Returns None if alpha is below the floor, or if the usual amounts of the traded names are
-    unknown. Alpha of an account of size A is the measured alpha minus sqrt(A) times the impact cost
-    of one unit.
+    Returns None if alpha is below the floor, if there are too few rows, or if the usual traded
+    amounts are mostly unknown. The alpha of an account of size A is the measured alpha minus
+    sqrt(A) times the impact cost of an account of size 1.
     """
-    known = [one.impact_known for one in attributions if one.impact_known is not None]
+    known = [
+        attribution.impact_known
+        for attribution in attributions
+        if attribution.impact_known is not None
+    ]
     if (
         len(known) < len(attributions)
         or not known
@@ -323,7 +346,7 @@ def capacity_evidence(
         or alpha.size <= test.config.rows_needed(test.year)
     ):
         return None
-    rate = np.mean([one.impact for one in attributions], axis=0)
+    rate = np.mean([attribution.impact for attribution in attributions], axis=0)
     net = alpha[:-1]
     if not (net.mean() * test.year >= test.config.floor and rate.mean() > 0.0):
         return None
@@ -332,16 +355,17 @@ def capacity_evidence(
         return test.of(net - math.sqrt(size) * rate)
 
     def crossing(bound: Callable[[Measure], float | None]) -> float | None:
-        """Return the size at which a bound of alpha is zero.
+        """Return the size at which an end of alpha's interval is zero.
 
-        Returns None beyond the largest size, and 0 if the bound is zero or negative for all sizes.
+        Returns 0 if the end is not positive at any size, and None if it is positive at all sizes.
         """
         low, high = 0.0, math.log(_LARGEST)
         if (bound(at(0.0)) or 0.0) <= 0.0:
             return 0.0
         if (bound(at(_LARGEST)) or 0.0) > 0.0:
             return None
-        for _ in range(40):  # halvings of the logarithm: more digits than displayed
+        # 40 halvings of the logarithm give more digits than are displayed.
+        for _ in range(40):
             middle = (low + high) / 2.0
             low, high = (
                 (middle, high) if (bound(at(math.exp(middle))) or 0.0) > 0.0 else (low, middle)
@@ -349,13 +373,13 @@ def capacity_evidence(
         return math.exp(low)
 
     dies = float((net.mean() / rate.mean()) ** 2)
-    sizes = tuple(one * 10.0 ** round(math.log10(dies)) for one in _SIZES)
+    sizes = tuple(size * 10.0 ** round(math.log10(dies)) for size in _SIZES)
     return CapacityEvidence(
         sizes=sizes,
         alphas=tuple(at(size) for size in sizes),
         dies=dies,
-        low=crossing(lambda one: one.low) or 0.0,
-        high=crossing(lambda one: one.high),
+        low=crossing(lambda measure: measure.low) or 0.0,
+        high=crossing(lambda measure: measure.high),
         traded=min(known),
     )
 
@@ -363,7 +387,7 @@ def capacity_evidence(
 def stability_evidence(
     alpha: Floats, sessions: Sequence[str], test: MeanTest
 ) -> StabilityEvidence | None:
-    """Return alpha by period, or None for fewer than twice the rows that a test needs."""
+    """Return alpha by period, or None for fewer than twice the number of rows for a test."""
     config, year = test.config, test.year
     least = config.rows_needed(year)
     if alpha.size < 2 * least or not np.ptp(alpha) > 0.0:
@@ -387,24 +411,27 @@ def stability_evidence(
 
 
 _SUPPORTED = 0.025
-"""One-sided level at which the second half alone contradicts the alpha of the whole record.
+"""One-sided level at which the second half contradicts the alpha of the whole record.
 
-An alpha that stays the same is contradicted in 0.5 %: the whole and its half share rows, and so
-differ less than two records do.
+A constant alpha is contradicted in only 0.5 % of records, because the whole record contains the
+second half.
 """
 _FADED, _LITTLE_LEFT = 0.01, 0.25
-"""One-sided level at which the second half earned less than the first, and the share of the
-first below which it is called faded for that.
+"""Two conditions for calling alpha faded by comparison with the first half.
+
+The first is the one-sided level at which the second half's alpha must be smaller. The second is the
+share of the first half's alpha that the second half's alpha may not exceed.
 """
 
 
 def _has_faded(first: Floats, second: Floats, year: int) -> bool:
-    """Return whether the second half contradicts the whole.
+    """Return whether the second half of alpha contradicts the whole.
 
-    It earned nothing; or less than the whole for certain; or clearly less than the first half, and
-    less than a quarter of it. Two errors of a mean are known, the cosine one and that of
-    independent rows. The first is itself uncertain where rows are few, so the bound below the whole
-    is the smaller one.
+    There are three cases. The second half's mean is not positive; or it is significantly smaller
+    than the whole record's mean; or it is significantly smaller than the first half's mean and at
+    most a quarter of it. For the second case, two standard errors are computed: the cosine error
+    and the error of independent rows. The smaller bound is used, because the cosine error of few
+    rows is uncertain.
     """
     from scipy.special import stdtrit
 
@@ -430,13 +457,13 @@ def _has_faded(first: Floats, second: Floats, year: int) -> bool:
 
 
 _MONTHS = 12
-"""Smallest number of calendar months for leaving out the best one."""
+"""Minimum number of calendar months for leaving out the best month."""
 
 
 def _best_month(alpha: Floats, sessions: Sequence[str], year: int) -> tuple[str | None, Floats]:
-    """Return the calendar month with the largest alpha and the rows without it.
+    """Return the calendar month with the largest alpha, and alpha without this month's rows.
 
-    The month is None if there are too few months or the rows are longer than a month.
+    The month is None if there are too few months, or if rows are months or longer.
     """
     if len(sessions) != alpha.size or year <= _MONTHS:
         return None, alpha
@@ -451,25 +478,28 @@ def _best_month(alpha: Floats, sessions: Sequence[str], year: int) -> tuple[str 
 def concentration_of(
     alpha: Floats, sessions: Sequence[str], by_name: Mapping[str, float], selection: Floats
 ) -> ConcentrationEvidence:
-    """Return the contributions of the best session and the best name.
+    """Return the share of alpha from the best session and of selection from the best name.
 
     ``by_name`` is the contribution of each name to selection.
     """
-    whole, chosen = float(alpha.sum()), float(selection.sum())
+    total_alpha, total_selection = float(alpha.sum()), float(selection.sum())
     best = int(np.argmax(alpha))
-    name = max(by_name, key=lambda one: by_name[one]) if by_name else None
+    name, name_share, session, session_share = None, None, None, None
+    if by_name and total_selection > 0:
+        name = max(by_name, key=lambda key: by_name[key])
+        name_share = by_name[name] / total_selection
+    if total_alpha > 0:
+        session = sessions[best] if best < len(sessions) else None
+        session_share = float(alpha[best]) / total_alpha
     return ConcentrationEvidence(
-        name=name if chosen > 0 else None,
-        name_share=by_name[name] / chosen if name is not None and chosen > 0 else None,
-        session=sessions[best] if whole > 0 and best < len(sessions) else None,
-        session_share=float(alpha[best]) / whole if whole > 0 else None,
+        name=name, name_share=name_share, session=session, session_share=session_share
     )
 
 
 def tries_evidence(
     series: Floats, alpha: Alpha, test: MeanTest, *, peers: int, tried: Tried
 ) -> TriesEvidence:
-    """Return how much of alpha remains after correction for the number of tries."""
+    """Return the number of tries, the deflated Sharpe ratio, and the haircut of the alpha ratio."""
     year, config, count = test.year, test.config, max(1.0, float(test.tries))
     moves = series.size > 2 and bool(np.ptp(series) > 0.0)
     haircut = None
@@ -479,8 +509,7 @@ def tries_evidence(
         )
     probability = not_scored("it never moves")
     if moves:
-        # Variation between worthless tries: the variance of an annual ratio over this number of
-        # rows.
+        # The annual ratios of worthless tries have this variance over the same number of rows.
         quiet = BootstrapConfig(draws=200, level=config.level)
         deflated = deflated_sharpe(
             series,
@@ -513,9 +542,9 @@ def _haircut(p: float, count: float, freedom: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Tries in other runs of the folder.
+    """The tries in other runs of the folder.
 
-    ``found`` is their number, ``effective`` the equivalent number of independent tries.
+    ``found`` is the number of tries, ``effective`` the equivalent number of independent tries.
     """
 
     found: int = 0
