@@ -169,6 +169,6 @@ def _over_items(
 
 
 def _mean_tau(scores: Floats) -> float:
-    found = [_kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
-    known = [tau for tau in found if np.isfinite(tau)]
+    taus = [_kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
+    known = [tau for tau in taus if np.isfinite(tau)]
     return float(np.mean(known)) if known else float("nan")

@@ -75,13 +75,13 @@ def watched_interval(values: Floats, *, periods_per_year: float, level: float = 
             "fewer than two sessions" if values.size < 2 else "a number in the series is missing"
         )
     value = significant(float(values.mean()) * periods_per_year)
-    found = watched_mean(values, level=level)
-    if not found.sessions:
+    watched = watched_mean(values, level=level)
+    if not watched.sessions:
         note = (
             f"no interval: {values.size} sessions, the first look is after {FIRST_LOOK} that move"
         )
         return Measure(value=value, level=level, n=values.size, note=note)
-    low, high = float(found.low[-1]), float(found.high[-1])
+    low, high = float(watched.low[-1]), float(watched.high[-1])
     if low > high:
         note = "no interval: it changed so much that no one mean fits all looks"
         return Measure(value=value, level=level, n=values.size, note=note)

@@ -24,8 +24,10 @@ from tradeassay.metrics.intervals import DEFAULT, BootstrapConfig, significant
 
 _SAME = 1e-12
 _USUAL = 0.9
-"""Below this level a sentence names the level, because an interval then excludes zero too
-easily."""
+"""Confidence level below which the sentence states the level.
+
+At a lower level an interval excludes zero too easily.
+"""
 
 
 class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,34 +135,40 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def corrected(
     found: Sequence[AgainstBaseline | None], level: float
 ) -> list[AgainstBaseline | None]:
-    """Return the comparisons of one table, adjusted for their number.
+    """Return the comparisons of one table, adjusted for the number of comparisons.
 
-    Holm's method multiplies the p-value by a factor. Here the error level of the interval is
-    divided by the same factor. So the interval excludes zero exactly if the adjusted p-value is
-    below 1 - ``level``.
+    Holm's method multiplies a p-value by a factor. The error level of the interval is divided by
+    the same factor, so the interval excludes zero exactly if the adjusted p-value is below 1 -
+    ``level``. None stays None.
     """
-    made: list[AgainstBaseline | None] = []
-    compared = float(sum(one is not None and one.p_value is not None for one in found))
-    for one, adjusted in zip(
-        found, holm([None if one is None else one.p_value for one in found]), strict=True
-    ):
-        if one is None or one.p_value is None or adjusted is None or one.same:
-            made.append(None if one is None else msgspec.structs.replace(one, p_adjusted=adjusted))
+    results: list[AgainstBaseline | None] = []
+    compared = float(
+        sum(comparison is not None and comparison.p_value is not None for comparison in found)
+    )
+    p_values = [None if comparison is None else comparison.p_value for comparison in found]
+    for comparison, adjusted in zip(found, holm(p_values), strict=True):
+        if comparison is None:
+            results.append(None)
             continue
-        times = min(max(1.0, adjusted / one.p_value), compared) if one.p_value > 0.0 else compared
-        known, wider = one.difference, 1.0 - (1.0 - level) / times
+        p = comparison.p_value
+        if p is None or adjusted is None or comparison.same:
+            results.append(msgspec.structs.replace(comparison, p_adjusted=adjusted))
+            continue
+        times = min(max(1.0, adjusted / p), compared) if p > 0.0 else compared
+        known, wider = comparison.difference, 1.0 - (1.0 - level) / times
         assert known.value is not None and known.high is not None and known.n is not None
         middle = math.log1p(known.value)
         reach = (math.log1p(known.high) - middle) * reach_ratio(known.n, known.level, wider)
         low, high = (significant(math.expm1(end)) for end in (middle - reach, middle + reach))
         wide = msgspec.structs.replace(known, low=low, high=high, level=significant(wider))
-        made.append(_worded(one.baseline, wide, one.p_value, adjusted, level))
-    return made
+        results.append(_worded(comparison.baseline, wide, p, adjusted, level))
+    return results
 
 
 def _worded(
     baseline: str, difference: Measure, p: float, adjusted: float, level: float
 ) -> AgainstBaseline:
+    """Return a comparison with its sentence."""
     low, high = difference.low or 0.0, difference.high or 0.0
     if low == high == 0.0:
         sentence = f"is the same as {baseline}, session by session"

@@ -137,9 +137,9 @@ def calibration(
     block = choose_block(missed / orders, bootstrap)
     drawn: dict[str, list[Floats]] = {"ece": [], "brier": []}
     for rows in resamples(count, bootstrap.draws, block, content_seed(bootstrap, confidence, hit)):
-        given = orders[rows].sum(axis=1)
-        drawn["ece"].append(np.abs(gaps[rows].sum(axis=1)).sum(axis=-1) / given)
-        drawn["brier"].append(missed[rows].sum(axis=1) / given)
+        order_counts = orders[rows].sum(axis=1)
+        drawn["ece"].append(np.abs(gaps[rows].sum(axis=1)).sum(axis=-1) / order_counts)
+        drawn["brier"].append(missed[rows].sum(axis=1) / order_counts)
     note = "interval over resampled sessions"
     return {
         name: measure_from(

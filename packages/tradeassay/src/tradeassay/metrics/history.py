@@ -78,10 +78,10 @@ def history_of(
         )
     fall = drawdowns(values)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], fall < 0.0, [False])).astype(np.int8)))
-    found = []
+    falls = []
     for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         low = start + int(np.argmin(fall[start:end]))
-        found.append(
+        falls.append(
             Drawdown(
                 depth=significant(float(fall[low]), 6),
                 # Index 0 of the path is before the first session, and never below a peak.
@@ -91,7 +91,7 @@ def history_of(
                 sessions=min(end, values.size - 1) - start + 1,
             )
         )
-    deepest = tuple(sorted(found, key=lambda one: one.depth)[:_DEEPEST])
+    deepest = tuple(sorted(falls, key=lambda one: one.depth)[:_DEEPEST])
     return AccountHistory(months=_by_month(sessions, path), drawdowns=deepest, rolling=rolling)
 
 

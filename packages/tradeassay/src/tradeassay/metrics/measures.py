@@ -267,9 +267,9 @@ def rejection_rate(rejected: _Counts, orders: _Counts) -> Floats:
     resample is within 0..1. An order that requests the existing state (``no_change``) is not a
     rejection.
     """
-    given = np.asarray(orders, dtype=np.float64).sum(axis=-1)
-    refused = np.asarray(rejected, dtype=np.float64).sum(axis=-1)
-    return np.asarray(refused / np.where(given > 0, given, np.nan))
+    order_count = np.asarray(orders, dtype=np.float64).sum(axis=-1)
+    rejection_count = np.asarray(rejected, dtype=np.float64).sum(axis=-1)
+    return np.asarray(rejection_count / np.where(order_count > 0, order_count, np.nan))
 
 
 def hit_rate(returns: Floats) -> Floats:

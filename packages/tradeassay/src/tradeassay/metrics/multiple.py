@@ -32,7 +32,7 @@ from tradeassay.metrics.intervals import (
 )
 
 _LUCKY = 0.2
-"""Two-sided p-value below which an agent is a winner in the estimate of lucky winners."""
+"""Two-sided p-value below which an agent with a positive gap counts as a winner."""
 _MANY = 20
 
 
@@ -134,19 +134,19 @@ def superior(
     test = SPA(-base, -table[:, moving], **drawn)
     test.compute()
     lower, consistent, upper = (
-        significant(float(test.pvalues[one])) for one in ("lower", "consistent", "upper")
+        significant(float(test.pvalues[version])) for version in ("lower", "consistent", "upper")
     )
-    # Romano and Wolf's steps: remove the strategies found better and test the remaining ones again.
+    # Romano and Wolf's steps: remove the selected strategies and test the remaining ones again.
     # arch's own loop continues after a later step has removed the last strategy, and then takes the
     # maximum of an empty array.
-    found = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
-    step = found
-    while step and len(found) < moving.size:
-        test.subset(np.array([place not in found for place in range(moving.size)]))
+    selected = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
+    step = selected
+    while step and len(selected) < moving.size:
+        test.subset(np.array([place not in selected for place in range(moving.size)]))
         test.compute()
         step = {int(place) for place in test.better_models(1.0 - bootstrap.level)}
-        found = found | step
-    better = tuple(labels[moving[place]] for place in sorted(found))
+        selected = selected | step
+    better = tuple(labels[moving[place]] for place in sorted(selected))
     return Superior(
         p_value=consistent, lower=lower, upper=upper, better=better, level=bootstrap.level
     )
@@ -168,19 +168,19 @@ def tiers(growth: Floats, *, level: float = 0.95) -> list[list[int]]:
     guess. Two agents are compared by the same test as any two means. Equal columns share a tier.
     """
     left = sorted(range(growth.shape[1]), key=lambda place: -float(growth[:, place].sum()))
-    found: list[list[int]] = []
+    columns_by_tier: list[list[int]] = []
     while left:
         best, alike = left[0], left
-        if len(left) > 1 and len(found) < _MOST_TIERS - 1:
+        if len(left) > 1 and len(columns_by_tier) < _MOST_TIERS - 1:
             gaps = (growth[:, [best]] - growth[:, left]).T
             t, freedom = cosine_t(gaps)
             # A constant gap has no error: it is either zero or certain.
             t = np.where(np.isnan(t), np.where(np.abs(gaps).max(axis=1) > 1e-12, np.inf, 0.0), t)
             reach = _largest_of_luck(len(left), freedom, level)
-            alike = [place for place, one in zip(left, t, strict=True) if one <= reach]
-        found.append(alike)
+            alike = [place for place, lead in zip(left, t, strict=True) if lead <= reach]
+        columns_by_tier.append(alike)
         left = [place for place in left if place not in alike]
-    return found
+    return columns_by_tier
 
 
 @lru_cache(maxsize=256)
@@ -306,6 +306,6 @@ def _halves(blocks: Floats) -> tuple[Floats, Floats]:
 def _ratio(total: Floats, squares: Floats, n: int, centre: Floats) -> Floats:
     mean = total / n
     variance = np.maximum(squares - n * mean * mean, 0.0) / (n - 1)
-    # A constant strategy has no ratio. It is treated as worth nothing and not as the best.
+    # A constant strategy has no Sharpe ratio. Its ratio is set to 0, so that it is not the best.
     safe = np.sqrt(np.where(variance > 1e-30, variance, np.inf))
     return np.asarray((mean + centre) / safe)

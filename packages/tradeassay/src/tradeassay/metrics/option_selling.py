@@ -21,57 +21,76 @@ from tradeassay.metrics.intervals import significant, student_reach
 from tradeassay.metrics.measures import drawdowns, growth
 
 _LEAST_ROWS = 36
-"""Smallest number of rows: three years of months."""
+"""Minimum number of rows for the test: three years of months."""
 _DAYS, _DAILY = 252, 100
-"""Sessions per year, and the smallest number of rows per year for which rows are days."""
+"""Sessions per year, and the minimum number of rows per year for daily rows."""
 _TENORS = (5, 21, 63)
 """Tenors of the options in sessions: a week, a month, a quarter."""
 _TENOR_NAMES = ("weekly", "monthly", "quarterly")
 _PHASES = 5
-"""Largest number of first sale rows per tenor, evenly spread, because the actual day is not
-known."""
+"""Maximum number of rows per tenor on which sales begin. They are evenly spread.
+
+The actual day of the first sale is not known.
+"""
 _STRIKES: tuple[tuple[float, ...], ...] = (
     (-0.05, -0.025, 0.0, 0.025),
     (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05),
     (-0.20, -0.15, -0.10, -0.05, 0.0, 0.05, 0.10),
 )
-"""Strikes of each tenor relative to the market. A call equals a put at the same strike plus market
-exposure, which the test removes. So strikes above the market represent calls."""
+"""Strikes of each tenor, as distances from the market.
+
+A call equals a put at the same strike plus market exposure, which the test removes. So strikes
+above the market represent calls.
+"""
 _ONLY_IN_PAIRS = 0.10
-"""Strikes at or above this one are not sold alone: with few moves, a trend-following account
-resembles such a seller."""
+"""Strike at or above which options are sold only in pairs.
+
+With few moves, a trend-following account resembles a seller of a single such option.
+"""
 _PAIRS: tuple[tuple[tuple[float, float, float], ...], ...] = (
     ((-0.025, 0.025, 1.0),),
     ((-0.05, 0.05, 1.0), (-0.05, -0.15, -1.0)),
     ((-0.05, 0.05, 1.0), (-0.10, 0.10, 1.0), (-0.05, -0.15, -1.0)),
 )
-"""Pairs of strikes and the amount sold of the second per one of the first: strangles, and put
-spreads (-1)."""
+"""Pairs of strikes, with the amount of the second option sold per unit of the first.
+
+The amount is 1 for strangles and -1 for put spreads.
+"""
 _SKEW, _PREMIUM = 2.5, 1.1
-"""Ratio of the pricing volatility to the market's own volatility. It is (1 + strike) to the power
-of minus the first number, so it is larger for lower strikes, and a tenth more at the market.
-Sellers of index puts are therefore paid, and puts far below the market move before the market is
-near their strike."""
+"""Skew and premium of the pricing volatility.
+
+The ratio of the pricing volatility to the market's volatility is the premium times (1 + strike) to
+the power of minus the skew. It is 1.1 at the market and larger for lower strikes. So sellers of
+index puts earn a premium, and puts far below the market lose value before the market is near the
+strike.
+"""
 _MEMORY = 0.94
 """Weight of the previous variance in the exponentially weighted variance of daily rows (RiskMetrics
 1996)."""
 _LEAST_MEMORY = 0.80
-"""Smallest such weight for weekly and monthly rows."""
+"""Minimum weight of the previous variance for weekly and monthly rows."""
 _EXPLAINED = 0.15
-"""Share of the account's variance beyond its market that a seller must explain. Stock pickers whose
-noise moves with the market's volatility reach 0.08, factor portfolios and momentum 0.12, sellers
-0.2 to 0.9."""
-_EXPLAINED_CRASH, _EXPLAINED_CRASH_SLOW = 0.30, 0.25
-"""The same share for a record with a crash, on daily and on slower rows. Sellers have paid in the
-crash, and stocks that fall more than the market in a crash slightly resemble sellers."""
-_HEDGED = 0.10
-"""The same share for the convex part alone, beyond the effect of changing exposure, for sellers who
-hedge. Other accounts reach 0.06."""
-_HEDGED_IN_ALL = 0.20
-"""Least share that changing exposure and convexity explain together in a record with a crash.
+"""Minimum share of the account's variance beyond the market that a seller must explain.
 
-There portfolios of small or cheap stocks reach 0.18: they fall more than the market in it. Sellers
-of variance explain 0.25 to 0.7.
+Stock pickers whose noise moves with the market's volatility reach 0.08, factor portfolios and
+momentum 0.12, sellers 0.2 to 0.9.
+"""
+_EXPLAINED_CRASH, _EXPLAINED_CRASH_SLOW = 0.30, 0.25
+"""Minimum explained share for a record with a crash: on daily rows, and on longer rows.
+
+Sellers lost money in the crash. Stocks that fall more than the market in a crash slightly resemble
+sellers.
+"""
+_HEDGED = 0.10
+"""Minimum share that the convex part alone explains, for sellers who hedge.
+
+The effect of changing exposure is removed first. Other accounts reach 0.06.
+"""
+_HEDGED_IN_ALL = 0.20
+"""Minimum share that changing exposure and convexity together explain in a record with a crash.
+
+Portfolios of small or cheap stocks reach 0.18, because they fall more than the market in a crash.
+Sellers of variance reach 0.25 to 0.7.
 """
 _HEDGED_LEVEL = 1e-4
 """One-sided level of the test of the convex part: a thousandth divided by about ten different
@@ -111,8 +130,9 @@ _LEAST_PAID, _LEAST_MOVES = 3, 30
 """Smallest number of moves for which an option paid, and of all moves. Fewer do not determine the
 shape."""
 _PAYOFF_LEVEL = 0.0002
-"""One-sided level of one shape over one span, divided by the rows on which the span may begin:
-many are tried.
+"""One-sided level of the test of one shape over one span.
+
+It is divided by the number of rows on which the span may begin, because all of them are tried.
 """
 _FALLS = (-0.10, -0.20)
 _VOLATILITY_AFTER = 2.0
@@ -175,28 +195,31 @@ class _Bank:
 def option_selling(
     total: Floats, market: Floats, alpha_rows: Floats, year: int
 ) -> OptionSelling | None:
-    """Return whether an account pays like a seller of options, None without a market that moves,
-    with fewer than 36 rows, or with rows longer than a quarter.
+    """Return the test whether an account moves like a seller of options.
 
-    ``total``, ``market`` and ``alpha_rows`` have shape (n,): returns of the account and of the
-    market, and what is left of the account after market and styles, whose mean is the alpha.
-    ``year`` is the number of rows a year.
+    Returns None without a market that moves, for fewer than 36 rows, or for rows longer than a
+    quarter. ``total``, ``market`` and ``alpha_rows`` have shape (n,). They are the returns of the
+    account, of the market, and of the account beyond market and styles. ``year`` is the number of
+    rows per year.
 
     Sellers of puts, calls, strangles and spreads at several distances and tenors are replicated on
-    the market's own path: sold at Black and Scholes' price at the exponentially weighted
-    volatility, marked on every row, rolled when they end. The account less its market exposure is
-    regressed on each. It is like a seller if
+    the market's path. Options are sold at the Black-Scholes price with the exponentially weighted
+    volatility, valued on every row, and replaced at expiry. The account's return beyond its market
+    exposure is regressed on each seller. The account is like a seller if one of these conditions
+    holds:
 
-    * that seller explains :data:`_EXPLAINED` of the variance beyond the market, with the seller's
-      sign at :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom by the
-      influential rows), both its convexity and its changing exposure are found, and buying after
-      falls, or holding less in volatile markets, explains the account less well;
-    * or the convex part alone explains :data:`_HEDGED` at :data:`_HEDGED_LEVEL`, and together with
-      its changing exposure :data:`_HEDGED_IN_ALL` in a record with a crash: sellers who hedge;
-    * or its return over a day, a week or a month falls like the payoff of expiring options: sellers
-      whose accounts are not marked to market;
+    * A seller explains at least :data:`_EXPLAINED` of the variance beyond the market, with the
+      seller's sign at :data:`_LEVEL` (HC3 errors of MacKinnon and White 1985, degrees of freedom
+      from the influential rows). The account has the seller's convexity and changing exposure. And
+      buying after falls, or holding less in volatile markets, explains the account less well.
+    * The convex part alone explains at least :data:`_HEDGED` at :data:`_HEDGED_LEVEL`. In a record
+      with a crash, it explains at least :data:`_HEDGED_IN_ALL` together with the changing exposure.
+      This condition detects sellers who hedge.
+    * The return over a day, a week or a month falls like the payoff of expiring options. This
+      condition detects sellers whose accounts are not marked to market.
 
-    and if premiums may be most of the alpha (:data:`_PAID`, :data:`_PAID_FOR_CRASH`).
+    In addition, premiums must be large enough to be most of the alpha (:data:`_PAID`,
+    :data:`_PAID_FOR_CRASH`).
     """
     total, market = np.asarray(total, dtype=np.float64), np.asarray(market, dtype=np.float64)
     n = total.size
@@ -330,10 +353,10 @@ def _bank(market: Floats, volatility: Floats, year: int) -> _Bank:
                 gains.append(gain[:, place])
                 exposed.append(exposure[:, place])
             for first, second, amount in _PAIRS[tenor]:
-                one, other = places[first], places[second]
+                first_place, second_place = places[first], places[second]
                 designs.append(_Design(tenor, rows, phase, ((first, 1.0), (second, amount))))
-                gains.append(gain[:, one] + amount * gain[:, other])
-                exposed.append(exposure[:, one] + amount * exposure[:, other])
+                gains.append(gain[:, first_place] + amount * gain[:, second_place])
+                exposed.append(exposure[:, first_place] + amount * exposure[:, second_place])
     return _Bank(tuple(designs), np.column_stack(gains), np.column_stack(exposed))
 
 
@@ -366,11 +389,10 @@ def _most_alike(
     enough: float,
     hedged_enough: float,
 ) -> list[_Alike]:
-    """Return the sellers that an account moves like, the best one first; none where it moves like
-    no seller.
+    """Return the sellers that an account resembles, the most similar first.
 
-    ``enough`` is the share of the variance beyond the market that a seller must explain,
-    ``hedged_enough`` that of one who hedges.
+    ``enough`` is the minimum share of the variance beyond the market that a seller must explain,
+    ``hedged_enough`` the minimum share for a seller who hedges.
     """
     line = _line(market)
     rest = total - line @ (line.T @ total)
@@ -422,19 +444,16 @@ def _line(market: Floats) -> Floats:
 
 
 def _turned(total: Floats, market: Floats, volatility: Floats) -> float:
-    """Return the share of an account's variance beyond its market that a changing exposure
-    explains.
-    """
+    """Return the share of the variance beyond the market that a changing exposure explains."""
     line = _line(market)
     rest = total - line @ (line.T @ total)
     return _reversal(rest, market, volatility, line) / max(float(rest @ rest), 1e-300)
 
 
 def _reversal(rest: Floats, market: Floats, volatility: Floats, line: Floats) -> float:
-    """Return the sum of squares that an exposure known beforehand explains, in the form that
-    explains most.
+    """Return the largest sum of squares that an exposure known in advance explains.
 
-    It is buying after falls, or holding less while the market is volatile.
+    The exposure is buying after falls, or holding less while the market is volatile.
     """
     path = np.concatenate([[0.0], np.cumsum(market)])
     at = np.arange(market.size)

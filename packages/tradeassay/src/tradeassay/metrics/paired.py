@@ -54,10 +54,10 @@ def wilcoxon(differences: Floats) -> PairedTest:
         return _nothing("every difference is zero")
     from scipy.stats import wilcoxon as scipy_wilcoxon
 
-    found = scipy_wilcoxon(kept)
+    result = scipy_wilcoxon(kept)
     return PairedTest(
         statistic=significant(float(_signed_ranks(kept).sum())),
-        p_value=significant(float(found.pvalue)),
+        p_value=significant(float(result.pvalue)),
         n=int(kept.size),
         clusters=int(kept.size),
         median=significant(float(np.median(kept))),
@@ -93,8 +93,8 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     if m <= _EXACT_CLUSTERS:
         # Share of the clusters' sign flips with a sum at least as far from zero.
         drawn = np.zeros(1)
-        for one in sums.tolist():
-            drawn = np.concatenate([drawn + one, drawn - one])
+        for cluster_sum in sums.tolist():
+            drawn = np.concatenate([drawn + cluster_sum, drawn - cluster_sum])
         p = float((np.abs(drawn) >= abs(total) - 1e-9).mean())
     else:
         p = 2.0 * NormalDist().cdf(-abs(total) / math.sqrt(float((sums * sums).sum())))

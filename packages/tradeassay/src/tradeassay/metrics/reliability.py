@@ -80,24 +80,26 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        said = []
-        for model, found in list(self.passes.items())[:_MOST]:
+        sentences_by_model = []
+        for model, rates_by_axis in list(self.passes.items())[:_MOST]:
             parts = [
                 f"in all {self.counts[model][axis]} {self.axis_name(axis)}s at once: "
-                f"{_share(one[-1])}"
-                for axis, one in found.items()
+                f"{_share(rates[-1])}"
+                for axis, rates in rates_by_axis.items()
             ]
-            once = next(iter(found.values()))[0]
-            said.append(
+            once = next(iter(rates_by_axis.values()))[0]
+            sentences_by_model.append(
                 f"{model} {self.called.passes} in {once.value:.1%} of plays; {', '.join(parts)}."
             )
-        return (*said, *([self.of_spread] if self.of_spread else []))
+        return (*sentences_by_model, *([self.of_spread] if self.of_spread else []))
 
     @property
     def of_spread(self) -> str:
         """Return one sentence on the sources of the variance, or an empty text."""
-        known = {name: one for name, one in self.spread.items() if one.value is not None}
-        shares = ", ".join(f"{self.axis_name(name)} {_share(one)}" for name, one in known.items())
+        known = {name: share for name, share in self.spread.items() if share.value is not None}
+        shares = ", ".join(
+            f"{self.axis_name(name)} {_share(share)}" for name, share in known.items()
+        )
         return f"The spread of {self.called.score} by source: {shares}." if shares else ""
 
     def axis_name(self, axis: str) -> str:
@@ -109,9 +111,9 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
         return called.get(axis, axis)
 
 
-def _share(found: Measure) -> str:
-    return f"{found.value:.1%}" + (
-        "" if found.low is None else f" ({found.low:.1%} to {found.high:.1%})"
+def _share(share: Measure) -> str:
+    return f"{share.value:.1%}" + (
+        "" if share.low is None else f" ({share.low:.1%} to {share.high:.1%})"
     )
 
 
@@ -144,11 +146,13 @@ def _squares(means: Floats) -> Floats:
     """Return the sums of squares of every axis except the first, and the total of all cells."""
     axes = tuple(range(1, means.ndim))
     grand = means.mean(axis=axes, keepdims=True)
-    found = []
+    axis_sums = []
     for axis in axes:
-        effect = means.mean(axis=tuple(one for one in axes if one != axis), keepdims=True) - grand
-        found.append((effect**2).sum(axis=axes) * (means[0].size / effect[0].size))
-    return np.stack([*found, ((means - grand) ** 2).sum(axis=axes)], axis=1)
+        effect = (
+            means.mean(axis=tuple(other for other in axes if other != axis), keepdims=True) - grand
+        )
+        axis_sums.append((effect**2).sum(axis=axes) * (means[0].size / effect[0].size))
+    return np.stack([*axis_sums, ((means - grand) ** 2).sum(axis=axes)], axis=1)
 
 
 def spread_shares(table: Floats) -> Floats:
@@ -185,18 +189,18 @@ def reliability(
     plays: Iterable[Play], *, called: PlayWords | None = None, level: float = 0.95
 ) -> Reliability | None:
     """Return the reliability of models, or None if no model was played more than once."""
-    found = list(plays)
+    all_plays = list(plays)
     passes, counts = {}, {}
-    for model in dict.fromkeys(one.model for one in found):
-        own = _passes([one for one in found if one.model == model], level)
+    for model in dict.fromkeys(one.model for one in all_plays):
+        own = _passes([one for one in all_plays if one.model == model], level)
         if own:
             passes[model] = {axis: rates for axis, (_, rates) in own.items()}
             counts[model] = {axis: longest for axis, (longest, _) in own.items()}
     if not passes:
         return None
-    table, used = _block(found)
+    table, used = _block(all_plays)
     levels = dict(zip(("model", "wording", "window", "seed"), table.shape, strict=True))
-    scored = any(one.score is not None for one in found)
+    scored = any(one.score is not None for one in all_plays)
     why = "no two models have the same wordings and windows" if scored else "no play has a score"
     spread: dict[str, Measure] = dict.fromkeys(PARTS, not_scored(why))
     if table.size:
@@ -221,7 +225,7 @@ def reliability(
                 spread[part] = Measure(
                     value=share, low=low, high=high, level=level, n=windows, note=said
                 )
-    left, called = len(found) - used, called or PlayWords()
+    left, called = len(all_plays) - used, called or PlayWords()
     return Reliability(
         passes=passes, counts=counts, spread=spread, levels=levels, left_out=left, called=called
     )
@@ -249,7 +253,7 @@ def _share_ends(share: float, without: Floats, level: float) -> tuple[float, flo
 
 def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple[Measure, ...]]]:
     """Return the number of repetitions and pass^1, pass^2 ... by repeated dimension."""
-    made: dict[_Axis, tuple[int, tuple[Measure, ...]]] = {}
+    results: dict[_Axis, tuple[int, tuple[Measure, ...]]] = {}
     units = len({one.unit or one.window for one in plays})
     for axis in _AXES:
         # A play given twice is one play. It passes if both pass.
@@ -263,13 +267,13 @@ def _passes(plays: Sequence[Play], level: float) -> dict[_Axis, tuple[int, tuple
         if longest > 1:
             # Windows are then resampled, and every group has the same windows.
             apart = 1 if axis == "window" else units
-            asked = [*range(1, min(longest, _MOST + 1)), longest]
+            lengths = [*range(1, min(longest, _MOST + 1)), longest]
             rates = tuple(
                 pass_all([[*one.values()] for one in groups.values()], k, units=apart, level=level)
-                for k in asked
+                for k in lengths
             )
-            made[axis] = (longest, rates)
-    return made
+            results[axis] = (longest, rates)
+    return results
 
 
 def _block(plays: Sequence[Play]) -> tuple[Floats, int]:

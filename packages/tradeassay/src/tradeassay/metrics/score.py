@@ -103,7 +103,7 @@ def _evaluate(sessions: _SessionMatrix, only: Collection[str] = ()) -> dict[str,
     ones = np.ones(1)
     deviation, fall = measures.spread(earned), max_drawdown(path)
     yearly = measures.annualised_return(path, year)
-    made: dict[str, Callable[[], Floats]] = {
+    functions: dict[str, Callable[[], Floats]] = {
         "cumulative_return": lambda: measures.cumulative_return(path),
         "annualised_return": lambda: yearly,
         "volatility": lambda: deviation * np.sqrt(year),
@@ -122,11 +122,11 @@ def _evaluate(sessions: _SessionMatrix, only: Collection[str] = ()) -> dict[str,
         "rejection_rate": lambda: measures.rejection_rate(row("rejected"), row("orders")),
     }
     if (index := sessions.index) is not None:
-        made["excess_return"] = lambda: (
+        functions["excess_return"] = lambda: (
             measures.cumulative_return(path) - measures.cumulative_return(measures.growth(index))
         )
-        made["information_ratio"] = lambda: measures.information_ratio(earned, index, year)
-    return {name: one() for name, one in made.items() if not only or name in only}
+        functions["information_ratio"] = lambda: measures.information_ratio(earned, index, year)
+    return {name: function() for name, function in functions.items() if not only or name in only}
 
 
 def _evaluate_resamples(
@@ -175,9 +175,9 @@ def score(
         seed, block = content_seed(bootstrap, series.nav), choose_block(series.returns, bootstrap)
         rows = resamples(n, bootstrap.draws, block, seed)
         drawn = _evaluate_resamples(sessions, rows, set(wanted) - set(_MEANS))
-    found = {name: _one(name, series, sessions, values, drawn, bootstrap) for name in wanted}
+    panel = {name: _one(name, series, sessions, values, drawn, bootstrap) for name in wanted}
     return {
-        name: _with_index_note(name, measure, series.index_note) for name, measure in found.items()
+        name: _with_index_note(name, measure, series.index_note) for name, measure in panel.items()
     }
 
 

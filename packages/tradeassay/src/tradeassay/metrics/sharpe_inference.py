@@ -92,12 +92,12 @@ def deflated_sharpe(
     """
     hurdle = expected_best_sharpe(trials, trial_variance)
     returns = _one_series(returns)
-    found = float(sharpe(returns, periods_per_year)) if returns.size > 1 else float("nan")
+    observed = float(sharpe(returns, periods_per_year)) if returns.size > 1 else float("nan")
     return Deflated(
         probability=probabilistic_sharpe(
             returns, hurdle, periods_per_year=periods_per_year, bootstrap=bootstrap
         ),
-        sharpe=significant(found) if math.isfinite(found) else None,
+        sharpe=significant(observed) if math.isfinite(observed) else None,
         hurdle=significant(hurdle),
         trials=significant(trials),
     )

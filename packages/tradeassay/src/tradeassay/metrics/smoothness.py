@@ -33,7 +33,7 @@ Lo and MacKinnon 1997, table 2.4), and 0.30 by week (Lo and MacKinnon 1988). Smo
 months gives 0.4 or more (Getmansky, Lo and Makarov 2004), and a mean over two days gives 0.5.
 """
 _WEEKLY = 40
-"""Rows a year above which rows are weeks."""
+"""Number of rows per year above which rows are weeks."""
 _FOLLOWED = (1.0, 2.0 / 3.0, 1.0 / 3.0)
 """Weights of the earlier rows in the test of serial dependence: smoothing lasts for some rows and
 fades."""
@@ -121,13 +121,13 @@ def smoothness(
     alpha_ratio: Measure | None = None,
     interest: float = _INTEREST,
 ) -> Smoothness:
-    """Return how smooth a record is.
+    """Return the smoothness of a record, and signs of smoothing or invention.
 
-    ``total`` are returns of shape (n,), ``year`` of them a year. ``beyond_cash`` says that interest
-    was taken off: otherwise a quiet record that earns no more than interest is not called too
-    smooth. ``alpha_ratio`` is the yearly alpha over its volatility, which is judged where its lower
-    bound is above that of the Sharpe ratio. ``interest`` is the most that cash earned a year then,
-    at least :data:`_INTEREST`.
+    ``total`` are returns of shape (n,), ``year`` the number of rows per year. ``beyond_cash`` means
+    that the returns are in excess of cash. Otherwise a quiet record that earns no more than
+    interest is not called too smooth. ``alpha_ratio`` is the annual alpha divided by its
+    volatility. It is judged instead of the Sharpe ratio if its lower bound is higher. ``interest``
+    is the highest annual interest on cash during the record, at least :data:`_INTEREST`.
     """
     total = np.asarray(total, dtype=np.float64)
     n = total.size

@@ -575,14 +575,14 @@ _VERDICT = {
 
 def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
     sessions = curve.sessions
-    beside = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
-    said = (
+    market_text = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
+    description = (
         f"The account from {sessions[0]} to {sessions[-1]}: "
-        f"{numbers.difference(curve.account[-1])}{beside}"
+        f"{numbers.difference(curve.account[-1])}{market_text}"
     )
     lines = [("account", "the account", curve.account)]
     lines += [("market", "the market", curve.market)] if curve.market else []
-    grown = _plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said)
+    grown = _plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), description)
     fallen = f"Drawdown of the account, {numbers.difference(min(curve.drawdown))} at its worst"
     look = ChartLook(styles=_VERDICT, size="low", names="room", filled=True)
     return grown, _plain_chart(
@@ -640,12 +640,12 @@ class _BarFrame(NamedTuple):
         return round(_HIGH - _BOTTOM - (value - self.low) / (self.high - self.low) * height, 1)
 
 
-def waterfall_svg(one: AgentAssay) -> Markup | None:
+def waterfall_svg(account: AgentAssay) -> Markup | None:
     """Return the steps from zero to the return as bars with intervals, or None without parts.
 
     It has a fixed size, because notebooks display it outside of our pages.
     """
-    steps = waterfall(one)
+    steps = waterfall(account)
     if not steps:
         return None
     bars = _bars(steps)
@@ -654,8 +654,8 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
     parts = _bar_grid(ticks(low, high, 5)[1], frame.y)
     for place, bar in enumerate(bars):
         parts += _bar_svg(bar, _LEFT + place * frame.width, frame)
-    said = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
-    label = escape(f"What the return is made of: {said}")
+    step_texts = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
+    label = escape(f"What the return is made of: {step_texts}")
     return Markup(
         f'<svg class="drawing" viewBox="0 0 {_WIDE:g} {_HIGH:g}" role="img" aria-label="{label}">'
         f"{''.join(parts)}</svg>"

@@ -79,8 +79,8 @@ def stated_tile(judged: AgentAssay, quantity: str, owner: str, more: str = "") -
             title = f"{title} versus {statement.versus}"
         elif quantity == "benchmark-return":
             more = f"{statement.versus}, over the same sessions"
-    made = shown(statement.measure, statement.form)
-    return Tile(title, made, known.definition, more, f"{owner}/{quantity}")
+    text = shown(statement.measure, statement.form)
+    return Tile(title, text, known.definition, more, f"{owner}/{quantity}")
 
 
 def _sentence_of(judged: AgentAssay, quantity: str) -> str:
@@ -185,8 +185,8 @@ class AccountOnPage:
         """
         if self.assayed is None or not self.assayed.measures:
             return []
-        made = (stated_tile(self.assayed, quantity, self.identity) for quantity in _TILES)
-        return [tile for tile in made if tile is not None]
+        candidates = (stated_tile(self.assayed, quantity, self.identity) for quantity in _TILES)
+        return [tile for tile in candidates if tile is not None]
 
     def stated(self, quantity: str, more: str = "") -> Tile | None:
         """Return the tile of a statement of this account, or None without it."""
@@ -200,8 +200,10 @@ class AccountOnPage:
     def parts(self) -> list[tuple[str, Tile]]:
         """Return the return and its parts, with all intervals drawn on one scale."""
         assert self.assayed is not None
-        found = [(name, self.assayed.statement(name)) for name in ("return", *PARTS)]
-        known = [(name, one) for name, one in found if one is not None and one.value is not None]
+        candidates = [(name, self.assayed.statement(name)) for name in ("return", *PARTS)]
+        known = [
+            (name, one) for name, one in candidates if one is not None and one.value is not None
+        ]
         scale = common_scale([one.measure for _, one in known])
         return [
             (
@@ -218,8 +220,12 @@ class AccountOnPage:
         The record itself has no order.
         """
         known = {} if self.assayed is None else self.assayed.exposures
-        found = [(factor_words(name), one) for name, one in known.items() if one.value is not None]
-        return sorted(found, key=lambda pair: (-abs(pair[1].value or 0.0), pair[0]))
+        pairs = [
+            (factor_words(name), measure)
+            for name, measure in known.items()
+            if measure.value is not None
+        ]
+        return sorted(pairs, key=lambda pair: (-abs(pair[1].value or 0.0), pair[0]))
 
 
 class TabOnPage:

@@ -44,28 +44,32 @@ def preferences(
     several = [daily] if isinstance(daily, DailyParts) else list(daily)
     factors = several[0].factors if several else ()
     rows: list[Floats] = [np.zeros((0, len(factors)))]
-    for one in several:
-        share = np.nan_to_num(one.covered_share) * one.gross
-        share = share if one.funds is None else share - one.funds
+    for episode in several:
+        share = np.nan_to_num(episode.covered_share) * episode.gross
+        share = share if episode.funds is None else share - episode.funds
         invested = share > _INVESTED
-        rows.append(one.exposures[invested] / share[invested][:, None])
+        rows.append(episode.exposures[invested] / share[invested][:, None])
     held = np.concatenate(rows)
     n, level, least = len(held), bootstrap.level, bootstrap.least
     if n == 0:
         return dict.fromkeys(factors, not_scored("nothing that the factors cover was ever held"))
-    found = {}
+    means = {}
     for name, values in zip(factors, held.T.copy(), strict=True):
         if n < least:
-            found[name] = too_few(float(values.mean()), n, bootstrap, "invested days")
+            means[name] = too_few(float(values.mean()), n, bootstrap, "invested days")
             continue
-        one_mean = cosine_interval(
+        mean_exposure = cosine_interval(
             values, "mean", periods_per_year=1.0, level=level, least=least, rows_per_year=252
         )
-        if one_mean.low is None:  # constant on every day, so it has no uncertainty
-            same = {"low": one_mean.value, "high": one_mean.value, "note": "the same on every day"}
-            one_mean = msgspec.structs.replace(one_mean, **same)
-        found[name] = one_mean
-    return found
+        if mean_exposure.low is None:  # constant on every day, so it has no uncertainty
+            same = {
+                "low": mean_exposure.value,
+                "high": mean_exposure.value,
+                "note": "the same on every day",
+            }
+            mean_exposure = msgspec.structs.replace(mean_exposure, **same)
+        means[name] = mean_exposure
+    return means
 
 
 def sign_agreement(
@@ -79,17 +83,19 @@ def sign_agreement(
     The intervals are Wilson's. Factors are correlated and agents may be, so the interval of
     ``overall`` is too narrow. Its note says so.
     """
-    factors = tuple(dict.fromkeys(name for one in baselines for name in one))
+    factors = tuple(dict.fromkeys(name for preferred in baselines for name in preferred))
     middle: dict[str, float] = {}
     for name in factors:
         known = [
-            one[name].value for one in baselines if name in one and one[name].value is not None
+            preferred[name].value
+            for preferred in baselines
+            if name in preferred and preferred[name].value is not None
         ]
         if known:
             middle[name] = float(np.median(np.array(known, dtype=np.float64)))
     counted: dict[str, tuple[int, int]] = {}
     for name, side in middle.items():
-        values = [one[name].value for one in agents if name in one]
+        values = [preferred[name].value for preferred in agents if name in preferred]
         signs = [float(np.sign(value) * np.sign(side)) for value in values if value is not None]
         counted[name] = (signs.count(1.0), signs.count(1.0) + signs.count(-1.0))
     nothing = "no agent and no baseline lean to a side"

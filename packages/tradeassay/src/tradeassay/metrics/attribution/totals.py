@@ -133,9 +133,9 @@ def total_parts(
 
     def spanned(row: Floats, scale: float, value: float) -> Measure:
         if watched:
-            made = watched_interval(row, periods_per_year=scale, level=level)
+            measure = watched_interval(row, periods_per_year=scale, level=level)
         else:
-            made = cosine_interval(
+            measure = cosine_interval(
                 row,
                 "mean",
                 periods_per_year=scale,
@@ -143,7 +143,7 @@ def total_parts(
                 least=least,
                 rows_per_year=periods_per_year,
             )
-        return replace(made, value=significant(value), reason=None)
+        return replace(measure, value=significant(value), reason=None)
 
     window = {name: spanned(row * weight, total.size, linked[name]) for name, row in rows.items()}
     whole = growth_interval(
