@@ -24,9 +24,9 @@ from tradeassay.tables.columns import plain_title
 
 
 class IndexReader(Protocol):
-    """Return the days and levels of an index of a data set.
+    """Function that returns the days and levels of an index of a data set.
 
-    Raises :class:`UserError` if the data set is not stored.
+    It raises :class:`UserError` if the data set is not stored.
     """
 
     def __call__(
@@ -35,16 +35,15 @@ class IndexReader(Protocol):
 
 
 index_readers: Registry[IndexReader] = Registry("index_reader")
-"""Readers of an index of a data set: ``store``, if a store is installed."""
+"""Registered index readers. Its only name is ``store``, if tradeassay-bench is installed."""
 
 
 class _NamedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     """A named benchmark with data in the package ``arch``.
 
-    ``module`` is the module with the data. The remaining fields are its title, its span and its
-    bias. ``dividends`` is true if its returns include dividends. ``stored`` describes a data set
-    with a longer span, which is used if it is downloaded. Its fields are name, index, first day and
-    last day.
+    ``module`` is the module of ``arch`` with the data. The other fields are the benchmark's title,
+    span and bias. ``dividends`` is true if the returns include dividends. ``stored`` is a data set
+    with a longer span, which is used if it is downloaded: its name, index, first day and last day.
     """
 
     module: str
@@ -73,36 +72,37 @@ BENCHMARKS = {
 
 
 def read_benchmark(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
-    """Return the returns of a benchmark by name, with a note that describes it.
+    """Return the returns of a named benchmark, with a note on its span and source.
 
-    Raises :class:`UserError` if its span does not cover the account.
+    Raises :class:`UserError` if the benchmark covers less than half of the account's days.
     """
-    benchmark, asked = BENCHMARKS[name], sorted(days)
-    found, levels, source = _packaged(benchmark)
-    more = ""
+    benchmark, account_days = BENCHMARKS[name], sorted(days)
+    benchmark_days, levels, source = _packaged(benchmark)
+    alternative = ""
     if (
         benchmark.stored is not None
-        and not benchmark.first <= asked[0] <= asked[-1] <= benchmark.last
+        and not benchmark.first <= account_days[0] <= account_days[-1] <= benchmark.last
     ):
         dataset, _, first, last = benchmark.stored
         try:
-            found, levels = index_readers.get("store")(dataset, benchmark.stored[1], home)
+            benchmark_days, levels = index_readers.get("store")(dataset, benchmark.stored[1], home)
             source = f"the data set {benchmark.stored[0]}"
         except UserError:
-            if first <= asked[0] <= asked[-1] <= last:
-                more = f", or get a data set that has them: tradeassay data get {dataset}"
-    hint = f"give the benchmark's prices or returns on these days as a file (benchmark=FILE){more}"
-    refuse_other_days(f"'{name}' is", found, asked, hint)
+            if first <= account_days[0] <= account_days[-1] <= last:
+                alternative = f", or get a data set that has them: tradeassay data get {dataset}"
+    hint = "give the benchmark's prices or returns on these days as a file (benchmark=FILE)"
+    hint += alternative
+    refuse_other_days(f"'{name}' is", benchmark_days, account_days, hint)
     note = (
-        f"the market is '{name}': {benchmark.title}, {found[0]} to {found[-1]}, from {source}; "
-        f"{benchmark.bias}"
+        f"the market is '{name}': {benchmark.title}, {benchmark_days[0]} to {benchmark_days[-1]}, "
+        f"from {source}; {benchmark.bias}"
     )
-    returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
+    returns = dict(zip(benchmark_days[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(
         returns=returns,
         year=12 if benchmark.module == "frenchdata" else 252,
         notes=(note,),
-        since=found[0],
+        since=benchmark_days[0],
     )
 
 
@@ -132,9 +132,9 @@ def _packaged(benchmark: _NamedBenchmark) -> tuple[list[str], Floats, str]:
 
 
 def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a table of ``arch`` without importing it.
+    """Return the columns of a data table of the package ``arch``, read from the package's files.
 
-    The import would take 4 seconds because it loads statsmodels.
+    Importing ``arch`` would take 4 seconds because it loads statsmodels.
     """
     spec = find_spec("arch")
     if spec is None or spec.origin is None:
@@ -147,9 +147,9 @@ def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return the last days of French's months, and of the month before the first.
+    """Return the last days of the months in French's table, and of the month before the first one.
 
-    The table contains months such as 192607.
+    The table contains months as numbers such as 192607.
     """
     starts = np.array(
         [f"{month[:4]}-{month[4:]}" for month in table["Date"]], dtype="datetime64[M]"
@@ -165,9 +165,9 @@ _MARKET = ("mkt rf", "mktrf")
 
 
 class FactorTable(msgspec.Struct, frozen=True):
-    """Returns by factor.
+    """Returns of style factors by name.
 
-    ``market`` (minus cash) and ``cash`` are set if the table contains them.
+    ``market`` (in excess of cash) and ``cash`` are set if the table contains these columns.
     """
 
     factors: dict[str, OwnSeries]
@@ -221,7 +221,10 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
 
 
 def offer(days: Iterable[str]) -> str:
-    """Return the named benchmarks for these days, as a hint if no benchmark was given."""
+    """Return a note that no benchmark was given.
+
+    The note lists the named benchmarks that cover these days.
+    """
     asked = sorted(days)
     fits = []
     for name, one in BENCHMARKS.items():

@@ -93,7 +93,7 @@ _ELSEWHERE = {
     "export": "report --to",
     "completion": "--completion",
 }
-"""Words that a user may try as a command, and the command or option with that function."""
+"""Words that a user may try as a command, with the command or option that does the same."""
 
 
 class CommandGroup(click.Group):

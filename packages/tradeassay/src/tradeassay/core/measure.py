@@ -11,9 +11,10 @@ import msgspec
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """One score with its confidence interval.
 
-    ``value`` is None exactly when ``reason`` says why; there are no default numbers. ``low`` and
-    ``high`` bound the confidence interval at ``level``. They are None if there is no interval, and
-    ``note`` then gives the reason.
+    ``value`` is None if the score could not be computed, and ``reason`` then says why. ``low`` and
+    ``high`` are the ends of the confidence interval at ``level``. They are None if there is no
+    interval. ``note`` is a remark on the interval, or says why there is none. ``n`` is the number
+    of observations.
     """
 
     value: float | None
@@ -34,12 +35,12 @@ def not_scored(reason: str) -> Measure:
 
 
 def above(measure: Measure, than: float = 0.0) -> bool:
-    """Return whether a measure's interval is above a number. Without an interval: False."""
+    """Return whether a measure's interval is above a number. Returns False without an interval."""
     return measure.value is not None and measure.low is not None and measure.low > than
 
 
 def below(measure: Measure, than: float = 0.0) -> bool:
-    """Return whether a measure's interval is below a number. Without an interval: False."""
+    """Return whether a measure's interval is below a number. Returns False without an interval."""
     return measure.value is not None and measure.high is not None and measure.high < than
 
 
@@ -73,8 +74,8 @@ BadgeTexts = tuple[tuple[str, str], ...]
 
 
 def at_most(share: float) -> str:
-    """Return an upper bound in per cent.
+    """Return an upper bound as a percentage, rounded up.
 
-    It is rounded up so that it is not tighter than the test.
+    Rounding down would state a tighter bound than the test supports.
     """
     return f"{math.ceil(share * 1000 - 1e-9) / 10:.1f} %"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _READABLE = 24
-"""Smallest width of a text column before the column moves to another table."""
+"""Minimum width of a text column. A narrower column moves to another table."""
 _GAP = 3
-"""Characters between two columns."""
+"""Number of spaces between two columns."""
 
 
 class StackedTable:

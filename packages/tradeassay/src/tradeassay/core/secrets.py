@@ -29,22 +29,28 @@ from typing import Any, NamedTuple, TypeVar
 
 REMOVED = "[secret removed]"
 _SHORTEST = 8
-"""A value with fewer characters is never treated as a secret."""
+"""Minimum number of characters of a secret."""
 _SHORTEST_WORDS = 12
-"""The same limit for a value that consists of words ("not-needed" is a placeholder, not a key)."""
+"""Minimum number of characters of a secret that consists of words.
+
+Shorter words may be placeholders such as "not-needed".
+"""
 _PIECE = 12
-"""A piece of a long key with this many characters is removed. For a shorter key, half is enough."""
+"""Number of characters of a long key that identify it. For a shorter key, half of them do."""
 
 _NAMES = (
     r"_(?:API_?KEYS?|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASS|PASSWORD|PASSWD|PASSPHRASE|PAT|JWT|CREDENTIALS?"
     r"|BEARER|AUTHORIZATION)_|^_KEY_$|(?:APIKEY|SECRETKEY|TOKEN|PASSWORD)_$"
 )
-"""Words that the name of a key contains, in the form of :func:`_called`."""
+"""Pattern of the names of keys, in the form that :func:`_called` returns."""
 # Every command loads this module. Patterns stay strings until they are needed, and ``re`` caches
 # compiled patterns.
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
 _PLAIN = rb"[A-Za-z][a-z]*|[A-Z]+|[^A-Za-z\x80-\xff]+"
-"""A piece that does not identify a key: one word, a number, a date or a line of one character."""
+"""Pattern of pieces that do not identify a key.
+
+They are a word, a number, a date, or a line of a single repeated character.
+"""
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
@@ -55,7 +61,7 @@ _GIVEN = (
     r"|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
     r"(?![-$])\S{8,}"
 )
-"""A key in the arguments of a command, or in a variable before the command."""
+"""Pattern of a key in the arguments of a command, or in a variable before the command."""
 
 _PERCENT = rb"%[0-9A-Fa-f]{2}"
 _JSON = (
@@ -64,9 +70,9 @@ _JSON = (
 )
 _BASE64 = rb"[A-Za-z0-9+/_-]{10,}"
 _HEX = rb"[0-9A-Fa-f]{16,}"
-"""A run of characters that is long enough to contain a secret."""
+"""Pattern of hexadecimal characters that are long enough to contain a secret."""
 _LAYERS = 2
-"""The number of successive decodings of a text."""
+"""Maximum number of successive decodings of a text."""
 
 _T = TypeVar("_T")
 _Words = TypeVar("_Words", str, bytes)
@@ -144,16 +150,16 @@ class Secrets:
         from urllib.parse import parse_qsl, unquote, urlsplit
 
         # SQLAlchemy allows any character but @ in a password. Digits before a slash are a port.
-        found = re.findall(r"://[^\s/?#@:]*:(?!\d+[/?#])((?:(?!://)[^\s@])+)@", address or "")
-        for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
+        passwords = re.findall(r"://[^\s/?#@:]*:(?!\d+[/?#])((?:(?!://)[^\s@])+)@", address or "")
+        for url in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
-                parts = urlsplit(one)
-                found.append(parts.password or parts.username or "")
-                said = parse_qsl(parts.query) + parse_qsl(parts.fragment)
+                parts = urlsplit(url)
+                passwords.append(parts.password or parts.username or "")
+                parameters = parse_qsl(parts.query) + parse_qsl(parts.fragment)
             except ValueError:
                 continue
-            found += [value for name, value in said if names_secret(name)]
-        for part in found:
+            passwords += [value for name, value in parameters if names_secret(name)]
+        for part in passwords:
             self.add(part)
             self.add(unquote(part))
 
@@ -161,8 +167,8 @@ class Secrets:
         """Return bytes without configured secrets; the same object if it contains none."""
         if not self.values:
             return data
-        found = list(self._find(data, _LAYERS))
-        return _without(data, found) if found else data
+        places = list(self._find(data, _LAYERS))
+        return _without(data, places) if places else data
 
     def _find(self, data: bytes, layers: int) -> Iterator[_Place]:
         """Yield the places of secrets in a text, plain and decoded up to ``layers`` times."""
@@ -337,7 +343,7 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
     """Return bytes without the given places. Adjacent places are merged."""
-    made: list[bytes] = []
+    kept: list[bytes] = []
     done = 0
     for first, last in sorted(found):
         # Remove or keep a backslash together with the character that it escapes, so that JSON stays
@@ -348,10 +354,10 @@ def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
         ):  # the escaped character has more bytes
             last += 1
         first -= _begins_escape(data[done:first])
-        if first > done or not made:
-            made += [data[done:first], REMOVED.encode()]
+        if first > done or not kept:
+            kept += [data[done:first], REMOVED.encode()]
         done = max(done, last)
-    return b"".join([*made, data[done:]])
+    return b"".join([*kept, data[done:]])
 
 
 def _begins_escape(data: bytes) -> bool:
@@ -413,26 +419,26 @@ def without_secrets(value: _T) -> _T:
     """
     if not environment_read:
         refresh()
-    made: Any = value
+    result: Any = value
     if not KNOWN.values:
         return value
     if isinstance(value, bytes):
-        made = KNOWN.clean(value)
+        result = KNOWN.clean(value)
     elif isinstance(value, str):
         raw = _utf8(value)
-        made = (
+        result = (
             value
             if (cleaned := KNOWN.clean(raw)) is raw
             else cleaned.decode("utf-8", "surrogatepass")
         )
     elif isinstance(value, dict):
-        made = {without_secrets(key): without_secrets(inner) for key, inner in value.items()}
+        result = {without_secrets(key): without_secrets(inner) for key, inner in value.items()}
     elif isinstance(value, list | tuple):
-        made = getattr(type(value), "_make", type(value))(
+        result = getattr(type(value), "_make", type(value))(
             map(without_secrets, value)
         )  # a named tuple has _make
     return (
-        value if made is value or made == value else made
+        value if result is value or result == value else result
     )  # other attributes of an exception may not support comparison
 
 
@@ -449,11 +455,11 @@ def clean_foreign(words: _Words) -> _Words:
 
 def lookalikes() -> str | None:
     """Return a warning if external answers contained text that resembles a key, or None."""
-    said = (
+    warning_text = (
         f"answers contain {KNOWN.lookalikes} text(s) that look like a key but match no "
         "configured key"
     )
-    return f"warning: {said}; they are stored unchanged" if KNOWN.lookalikes else None
+    return f"warning: {warning_text}; they are stored unchanged" if KNOWN.lookalikes else None
 
 
 def scrub(error: BaseException) -> None:

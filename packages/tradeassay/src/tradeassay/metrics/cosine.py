@@ -28,7 +28,7 @@ from tradeassay.metrics.intervals import between, significant, student_reach
 from tradeassay.metrics.measures import spread
 
 _LEAST = 20
-"""Smallest number of sessions for which an interval is computed."""
+"""Minimum number of sessions for an interval."""
 _Statistic = Literal["mean", "sharpe"]
 _FLAT = 1e-12
 _MOST_GROWTH = 700.0
@@ -36,7 +36,7 @@ _MOST_GROWTH = 700.0
 
 
 _DAILY = (200, 366)
-"""Smallest and largest number of rows per year that are trading days: venues have 242 to 365."""
+"""Minimum and maximum number of rows per year for daily rows. Venues have 242 to 365."""
 
 
 def trading_days(n: int, periods_per_year: float) -> float:

@@ -24,15 +24,19 @@ from tradeassay.metrics.intervals import (
 )
 
 _SEED_CORRELATION = 0.5
-"""Default correlation of seeds: they share half of the variance of active returns."""
+"""Default correlation of two seeds' active returns: they share half of the variance."""
 SKILLED = 1.0
 """An annual alpha ratio that few professionals reach. A design that cannot detect it is useless."""
 _MOST_SEEDS = 1000
-"""Largest number of seeds that is planned. Variation shared by all seeds does not shrink with their
-number."""
+"""Maximum number of seeds in a plan.
+
+The variation that all seeds share does not shrink with more seeds.
+"""
 LEAST_RATIO = 1e-6
-"""Smallest alpha ratio that counts as an effect. No market has enough sessions to detect a smaller
-one."""
+"""Minimum alpha ratio that counts as an effect.
+
+No market has enough sessions to detect a smaller ratio.
+"""
 _NORMAL = NormalDist()
 
 

@@ -1,4 +1,4 @@
-"""Rankings: the rule for ranked agents, places, critical differences, and ratings.
+"""Rankings: the rule for ranking an agent, places, critical differences, and ratings.
 
 :func:`unranked` is the single rule for all boards, pages and figures. Critical differences compare
 agents over many markets. Ratings come from pairwise comparisons.
@@ -38,14 +38,16 @@ def tied_ranks(values: Floats) -> Floats:
 
 
 MOST_FAILED = 0.2
-"""Largest share of failed days, rounds or tasks for a ranked agent. Each benchmark defines a
-failure (docs/reference)."""
+"""Maximum share of failed days, rounds or tasks for a ranked agent.
+
+Each benchmark defines a failure (docs/reference).
+"""
 
 
 def _over_limit(share: float) -> str:
     """Return a share above :data:`MOST_FAILED` in per cent.
 
-    It has enough digits to differ from the limit.
+    The text has enough digits to differ from the limit.
     """
     return next(
         text
@@ -59,8 +61,9 @@ def unranked(
 ) -> str | None:
     """Return why an agent with this ``share`` of failures is not ranked, or None if it is ranked.
 
-    The share is one of days, rounds or tasks. What the agent would have done on the failed days is
-    not known, so its result has little meaning. ``failed`` ends the sentence.
+    ``share`` is a share of days, rounds or tasks. The result of an agent with many failures has
+    little meaning, because its decisions on the failed days are unknown. ``failed`` is the end of
+    the returned sentence.
     """
     if share is None or share <= MOST_FAILED:
         return None

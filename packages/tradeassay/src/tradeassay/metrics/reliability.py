@@ -29,10 +29,12 @@ _Axis = Literal["seed", "window", "wording"]
 _AXES: tuple[_Axis, ...] = ("seed", "window", "wording")
 PARTS = ("model", "wording", "window", "together", "seed")
 _MOST = 8
-"""Longest reported series of passes besides that of all plays, and the number of models with a
-sentence."""
+"""Largest k of a reported pass^k, and maximum number of models with a sentence.
+
+The pass^k of all plays is reported as well.
+"""
 _UNITS = 5
-"""Smallest number of windows for an interval of the shares of variance."""
+"""Minimum number of windows for intervals of the shares of variance."""
 _LEAST = 0.01
 """Smallest share used in odds. Smaller shares are raised to it."""
 

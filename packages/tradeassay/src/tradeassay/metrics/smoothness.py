@@ -20,7 +20,7 @@ from tradeassay.metrics.intervals import between, significant, student_reach
 _LEVEL = 0.001
 """One-sided level of every sign: one honest record in a thousand shows it."""
 _LEAST_ROWS = 24
-"""Smallest number of rows for any sign: two years of months."""
+"""Minimum number of rows for any sign: two years of months."""
 _DAILY = 100
 """Number of rows per year above which rows are days."""
 
@@ -41,7 +41,7 @@ _FURTHER = (4, 5, 6, 7, 8)
 """Lags of the squares that measure volatility clustering. At shorter lags smoothing itself would
 inflate them."""
 _MOST_FOLLOWS = 0.95
-"""Largest autocorrelation for which a Sharpe ratio is corrected."""
+"""Largest autocorrelation for which a Sharpe ratio is corrected for smoothing."""
 
 _POSITIVE = 0.15
 """Smallest excess of the share of positive rows over a normal record with the same Sharpe ratio.
@@ -49,11 +49,16 @@ The S&P 500 of 1999 to 2018 reaches 0.12 over ten years of months. Carry funds h
 losses and reach 0.1."""
 
 _SMOOTH_SLOW, _SMOOTH_DAILY = 3.0, 4.0
-"""Annual Sharpe ratios that no audited record of liquid assets has sustained for years: on weekly
-and monthly rows, and on daily ones, for which a bank's market making is close."""
+"""Annual Sharpe ratios that no audited record of liquid assets has sustained for years.
+
+The first is for weekly and monthly rows. The second is for daily rows; a bank's market making comes
+close to it.
+"""
 _INTEREST, _QUIET = 0.08, 0.02
-"""Largest annual return and volatility of a record that can be interest on cash or short bonds. Its
-Sharpe ratio has no meaning unless interest was subtracted."""
+"""Largest annual return and volatility of a record that can be interest on cash or short bonds.
+
+The Sharpe ratio of such a record has no meaning unless interest was subtracted.
+"""
 
 _BINS_LEAST = 60
 """Smallest number of rows to estimate the density at zero."""
@@ -73,12 +78,15 @@ _NEIGHBOURS = 5
 _REPEATS = 1.5
 """Smallest ratio of equal pairs to the number that rounding explains."""
 _DIGIT_ROWS, _DIGIT_SPREAD = 100, 30.0
-"""Smallest number of rows for the test of last digits, and smallest standard deviation, in units of
-the last digit, for which last digits of an honest record are even."""
+"""Two minimums for the test of last digits.
+
+The first is the number of rows. The second is the standard deviation in units of the last digit: if
+it is smaller, the last digits of an honest record are not evenly distributed.
+"""
 _LEAST_STRETCH = 3
-"""Smallest number of consecutive repeated rows that is called a copy."""
+"""Minimum number of consecutive repeated rows that is called a copy."""
 _LEAST_CHANCE = 0.05
-"""Smallest assumed chance that two returns are equal."""
+"""Minimum assumed probability that two returns are equal."""
 _QUIET_SPELLS = 1.5
 """Factor by which equal returns are likelier in calm periods of a price in cents."""
 _STILL_ROWS = 3

@@ -23,50 +23,60 @@ from tradeassay.metrics.intervals import between, significant, student_reach
 _DAILY = 100
 """Number of rows per year above which rows are days."""
 _HORIZONS_DAILY = (1, 2, 5, 10, 20)
-"""Lags tested on daily rows: a late price, a week, two weeks and a month (funds priced once a
-month)."""
+"""Lags tested on daily rows: one row for a late price, a week, two weeks and a month."""
 _HORIZONS_SLOW = (1, 2, 3, 5, 8, 12)
-"""Lags tested on weekly and monthly rows: quarterly appraisals, and longer lags if there are enough
-rows."""
+"""Lags tested on weekly and monthly rows, for quarterly appraisals and for longer lags."""
 _ROWS_PER_LAG = 20
-"""Number of rows per tested lag that gives the sum of the lags a usable error."""
+"""Minimum number of rows per tested lag.
+
+With fewer rows, the sum of the lags has no usable error.
+"""
 _LEAST_HORIZON = 3
-"""Lags that are always allowed in a record of at least :data:`_LEAST_ROWS` rows. A quarterly
-appraisal on monthly rows needs them, and its effect is strong enough to be visible in three
-years."""
+"""Number of lags that are always tested in a record of at least :data:`_LEAST_ROWS` rows.
+
+A quarterly appraisal on monthly rows needs them. Its effect is visible within three years.
+"""
 _LEAST_ROWS = 36
 _LEVEL = 0.001
-"""One-sided level of the whole search: one liquid account in a thousand is called stale. It is
-divided by the number of horizons tested."""
+"""One-sided level of the search over all horizons. It is divided by the number of horizons.
+
+One liquid account in a thousand is called stale.
+"""
 _MATERIAL = 0.10
-"""Smallest late share of the exposure. Liquid stocks have true lags of a few hundredths, which are
-not staleness and do not change their alpha."""
+"""Minimum late share of the exposure of a stale series.
+
+Liquid stocks have late shares of a few hundredths, which do not change their alpha.
+"""
 _LONGER_LEVEL = 0.05
-"""One-sided level at which further lags are added to a stale series. An unneeded lag then costs
-little, and a missing one leaves exposure in the alpha."""
+"""One-sided level at which further lags are added for a stale series.
+
+An unneeded lag costs little, but a missing lag leaves market exposure in the alpha.
+"""
 _IDLE = 0.45
-"""Smallest share of rows without a new price in a series that is priced every second row or less
-often."""
+"""Minimum share of rows without a new price in a series that is rarely priced."""
 _REGULAR = 0.9
-"""Smallest share of gaps between prices within a third of the usual gap: months have 19 to 23
-sessions."""
+"""Minimum share of the gaps between prices that differ by at most a third from the usual gap.
+
+The gaps of monthly prices differ because months have 19 to 23 sessions.
+"""
 _LEAST_PRICES = 10
-"""Smallest number of prices for which the slope of the returns between prices has an error."""
+"""Minimum number of prices for the error of a slope of the returns between prices."""
 _PRICES_FOR_TWO = 18
-"""Smallest number of prices for a second slope, on the market in the previous gap."""
+"""Minimum number of prices for a second slope, on the market in the previous gap."""
 _PRICED_LEVEL = 0.01
-"""One-sided level for a series that is priced at regular intervals. The regularity is evidence
-already. The only alternative is an account that is invested on one row in several, and it has no
-late part."""
+"""One-sided level for a series that is priced at regular intervals.
+
+It is mild because the regularity is already evidence. The only alternative is an account that is
+invested on only one row in several, and such an account has no late part.
+"""
 _LONGEST_GAP = 63
-"""Largest number of rows between two prices: a quarter of days."""
+"""Maximum number of rows between two prices: a quarter of daily rows."""
 _EXACT = 1e-9
 """Share of all slopes below which a slope, or its error, is a rounding error."""
 _SURE = 1e-12
-"""Smaller p-values are treated as equal, and the shortest horizon among them is selected."""
+"""P-value below which all p-values are treated as equal. The shortest such horizon is selected."""
 _MOST_LEVERAGE = 0.95
-"""Smallest remaining leverage in HC3. A row that determines its own fitted value has no
-residual."""
+"""Minimum of 1 - leverage in HC3. A row that determines its fitted value has no residual."""
 
 
 class Regression:

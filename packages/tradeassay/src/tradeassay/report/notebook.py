@@ -28,34 +28,39 @@ _STYLE = (
 def assay_piece(assay: Assay) -> str:
     """Return the verdicts with sentence, waterfall chart and parts."""
     parts = []
-    for one in in_order(assay)[:MOST]:
-        parts.append(Markup("<p><b>{}</b>: {}</p>").format(one.verdict.label, one.verdict.sentence))
-        drawing = waterfall_svg(one)
+    for account in in_order(assay)[:MOST]:
+        parts.append(
+            Markup("<p><b>{}</b>: {}</p>").format(account.verdict.label, account.verdict.sentence)
+        )
+        drawing = waterfall_svg(account)
         if drawing is not None:
             parts.append(drawing)
         cells = Markup("").join(
             Markup("<td>{} <b>{}</b></td>").format(
-                QUANTITIES[quantity].title, written_of(one, quantity)
+                QUANTITIES[quantity].title, written_of(account, quantity)
             )
             for quantity in ("return", *PARTS)
-            if value_of(one, quantity) is not None
+            if value_of(account, quantity) is not None
         )
         parts.append(Markup("<table><tr>{}</tr></table>").format(cells))
-        if one.verdict.limits:
-            parts.append(Markup("<p><small>{}</small></p>").format("; ".join(one.verdict.limits)))
+        if account.verdict.limits:
+            parts.append(
+                Markup("<p><small>{}</small></p>").format("; ".join(account.verdict.limits))
+            )
     parts += [Markup("<p><small>{}</small></p>").format(note) for note in assay.notes]
     return whole(*parts)
 
 
-def drawing_piece(one: AgentAssay) -> str:
+def drawing_piece(account: AgentAssay) -> str:
     """Return the waterfall chart of the return with intervals.
 
     Raises :class:`UserError` if the return has no parts.
     """
-    drawing = waterfall_svg(one)
+    drawing = waterfall_svg(account)
     if drawing is None:
         raise UserError(
-            f"the return of {one.agent} could not be split into parts", hint=one.verdict.sentence
+            f"the return of {account.agent} could not be split into parts",
+            hint=account.verdict.sentence,
         )
     return whole(drawing)
 

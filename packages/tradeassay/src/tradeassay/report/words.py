@@ -1,4 +1,4 @@
-"""Texts shared by the pages of runs and of own accounts: badges, tones, and time until known."""
+"""Texts shared by the pages of runs and of users' own accounts, such as badges."""
 
 from __future__ import annotations
 
