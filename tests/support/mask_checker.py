@@ -24,7 +24,7 @@ from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.frontends.prepared import plots_of, spec_for
 from tradeassay_bench.llm import scripted_models
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.runs.play.episodes import conversation
 from tradeassay_bench.runs.spec.run_spec import ParamValue
 
@@ -151,7 +151,7 @@ def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCap
             model, shown = scripted_models.get(player)(), said.setdefault(player, set())
 
             def answer(
-                asked: Asked[AskModel], model: Any = model, shown: set[str] = shown
+                asked: AddressedQuestion[AskModel], model: Any = model, shown: set[str] = shown
             ) -> ModelReply:
                 """Ask the scripted model, and record every text shown to it."""
                 request = asked.request

@@ -156,7 +156,7 @@ class Tape:
         opening = self.exchange.open_session(session, actions, self.account, delisted=gone)
         events = []
         if self.decide != "pre_open":
-            events += self.exchange.work_waiting(session, self.account, until=self.decide)
+            events += self.exchange.execute_resting(session, self.account, until=self.decide)
         events += self.exchange.execute(
             placed, session, self.account, fill=self.fill, universe=self.universe
         )

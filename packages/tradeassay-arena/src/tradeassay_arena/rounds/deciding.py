@@ -27,7 +27,7 @@ from tradeassay_bench.core.arena import AgentChoice, ChoiceFailure, Packet, Peer
 from tradeassay_bench.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay_bench.core.drive import Ended, advance, fault_of
 from tradeassay_bench.llm import QuestionPlace, RecordingMismatch
-from tradeassay_bench.play.episode import Answerer, Asked, recorded
+from tradeassay_bench.play.episode import AddressedQuestion, Answerer, recorded
 
 _REPLY = msgspec.json.Decoder(ModelReply)
 _SHARED = msgspec.json.Decoder(dict[str, dict[str, Any]])
@@ -99,7 +99,7 @@ class _SlotRecord:
         self.answered = 0
         self.usage = Usage(usd=0.0)
 
-    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+    def known(self, asked: AddressedQuestion[AskModel]) -> ModelReply | None:
         number = asked.place.index
         self._asked[number] = _written(asked.request)
         self.count += 1
@@ -117,7 +117,7 @@ class _SlotRecord:
         self.usage = self.usage.plus(reply.usage)
         return reply
 
-    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+    def note(self, asked: AddressedQuestion[AskModel], reply: ModelReply) -> None:
         request, digest = self._asked.pop(asked.place.index)
         call = ModelCall(
             number=asked.place.index,
@@ -169,7 +169,7 @@ async def run_deliberation(
         while not isinstance(now, Ended):
             asked = now if isinstance(now, tuple) else (now,)
             wanted = [
-                Asked(question, question_place(slot, number + i))
+                AddressedQuestion(question, question_place(slot, number + i))
                 for i, question in enumerate(asked)
             ]
             number += len(wanted)

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from tradeassay_bench.account.venue import Era, Venue
 
 Found = tuple[str, str]
-"""The name of a broken rule, and a sentence that describes the error."""
+"""The name of a broken rule, and a sentence that describes the violation."""
 _BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
 
 
 class AuditFinding(msgspec.Struct, frozen=True):
-    """A broken rule. ``check`` names the rule, and ``what`` describes the error in one line."""
+    """A broken rule: ``check`` is its name, and ``what`` describes the violation in one line."""
 
     check: str
     what: str
@@ -111,17 +111,18 @@ def _columns(symbols: tuple[str, ...]) -> dict[str, int]:
 
 @dataclass
 class _Books:
-    """Cash, shares and marks, updated only from the events of the journal.
+    """Cash, shares and marks of the account, updated only from the events of the journal.
 
-    ``moved`` is the sum of all cash flows, in and out. Tolerances for rounding errors scale with
-    it. ``waiting`` maps the ids of resting orders to their symbols.
+    ``moved`` is the sum of the absolute values of all cash flows. Tolerances for rounding errors
+    scale with it. ``resting`` maps the ids of resting orders to their symbols. ``called`` is True
+    if the session has had a margin call.
     """
 
     cash: float
     moved: float
     shares: dict[str, float] = field(default_factory=dict)
     marks: dict[str, float] = field(default_factory=dict)
-    waiting: dict[str, str] = field(default_factory=dict)
+    resting: dict[str, str] = field(default_factory=dict)
     called: bool = False
 
     def hold(self, symbol: str, quantity: float) -> None:
@@ -140,7 +141,7 @@ class _Books:
                 self.hold(symbol, self.shares.get(symbol, 0.0) + event.quantity)
                 if symbol in self.shares:
                     self.marks.setdefault(symbol, event.reference)
-                self.waiting.pop(event.order_id, None)
+                self.resting.pop(event.order_id, None)
             case Delisted(symbol=symbol):
                 self.hold(symbol, 0.0)
             case SplitApplied(symbol=symbol) if symbol in self.shares:
@@ -152,17 +153,17 @@ class _Books:
             case Marked():
                 self.marks = dict(event.marks)
             case Rested():
-                self.waiting[event.order_id] = event.symbol
+                self.resting[event.order_id] = event.symbol
             case Rejected() | Expired():
-                self.waiting.pop(event.order_id, None)
+                self.resting.pop(event.order_id, None)
             case MarginCalled():
                 self.called = True
 
 
 class Auditor:
-    """Checks one account, session by session.
+    """Check one account, session by session.
 
-    ``cash`` is the starting balance of a journal that has no deposit.
+    ``cash`` is the starting balance for a journal without a deposit.
     """
 
     def __init__(self, cash: float = 0.0) -> None:
@@ -172,6 +173,11 @@ class Auditor:
     def step(
         self, place: int, day: AuditDay, record: StepRecord, deposit: float
     ) -> Iterator[AuditFinding]:
+        """Yield the findings about one line of the journal.
+
+        ``place`` is the index of the line, and ``deposit`` is the benchmark's starting capital.
+        Call this method for every line in order.
+        """
         if record.step != place:
             yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
         if record.session != day.bars.session:
@@ -197,12 +203,16 @@ class Auditor:
         yield from self.session(day, new, record.events)
 
     def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[AuditFinding]:
+        """Return the findings about the events before the open."""
         self._books.called = False
         return self._follow(day, events, _opening(day, self._books, events), None)
 
     def session(
         self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]
     ) -> Iterator[AuditFinding]:
+        """Return the findings about one session's orders and events. ``new`` maps the ids of the
+        session's orders to the orders.
+        """
         self._orders |= new
         fills = _Fills(day, self._books, self._orders, frozenset(new))
         return self._follow(
@@ -243,8 +253,9 @@ def _near(stated: float, expected: float, scale: float | None = None) -> bool:
 
 
 def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Found]:
-    """Compare the events before the open with the data. Call it before the books include these
-    events.
+    """Compare the events before the open with the data, and yield the differences.
+
+    Call this function before the events are applied to the books.
     """
     due = {
         (action.kind, action.symbol): action.value
@@ -278,7 +289,10 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
 
 
 def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
-    """Check the cash flow of an event. Call it before the books include the event."""
+    """Check the cash flow of an event and yield the differences.
+
+    Call this function before the event is applied to the books.
+    """
     if isinstance(event, InterestCharged):
         rate = 0.0 if day.venue.margin is None else day.venue.margin.interest_per_year
         owed = min(books.cash, 0.0) * rate / day.venue.periods_per_year
@@ -335,9 +349,9 @@ def _orders(
             continue
         name = event.order_id
         if isinstance(event, Rejected) and not event.detail:
-            yield "orders", f"order {name} was rejected without a word of explanation"
-        if not isinstance(event, Trimmed):  # A Trimmed event only explains a fill. The fill must
-            # exist too.
+            yield "orders", f"order {name} was rejected without an explanation"
+        # A Trimmed event only explains a fill. The fill must exist too.
+        if not isinstance(event, Trimmed):
             answered.add(name)
         order = known.get(name)
         if order is None:
@@ -345,8 +359,8 @@ def _orders(
             continue
         if order.symbol != event.symbol:
             yield "orders", f"order {name} is for {order.symbol}, not for {event.symbol}"
-        if name not in new and name not in books.waiting:
-            yield "orders", f"order {name} ({event.symbol}) was not waiting any more"
+        if name not in new and name not in books.resting:
+            yield "orders", f"order {name} ({event.symbol}) was no longer resting"
         if isinstance(event, Filled):
             yield from _fill_of(day, books, event, order, fresh=name in new)
     for name in sorted(set(new) - answered):
@@ -356,13 +370,14 @@ def _orders(
 def _fill_of(
     day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool
 ) -> Iterator[Found]:
+    """Compare a fill with its order. ``fresh`` is True if the order was placed in this session."""
     buys, name = fill.quantity > 0, fill.order_id
     # In the first versions of the venues an order may rest although its target contradicts its
     # side. It then trades towards its target.
-    waited = (
+    rested = (
         not fresh and order.unit.startswith("target") and day.venue.resting.held_to_side is not True
     )
-    if order.side is not None and buys != (order.side == "BUY") and not waited:
+    if order.side is not None and buys != (order.side == "BUY") and not rested:
         yield "orders", f"order {name} is a {order.side}, but its fill has the opposite sign"
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
         yield (
@@ -378,7 +393,7 @@ def _fill_of(
 
 
 class _Fills:
-    """Checks the fills of one session in sequence."""
+    """Check the fills of one session in the order of the journal."""
 
     def __init__(
         self, day: AuditDay, books: _Books, orders: Mapping[str, Order], new: frozenset[str]
@@ -435,7 +450,7 @@ class _Fills:
         low, high = day.price("low", symbol), day.price("high", symbol)
         if not low <= fill.reference <= high:
             yield "fills", f"{symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}"
-        # A waiting order of an earlier session trades when the market opens.
+        # A resting order from an earlier session trades when the market opens.
         if fill.forced:
             moment = day.mark
         else:
@@ -565,10 +580,10 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
 
 
 def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
-    """Check an account's marks and its debt.
+    """Check the mark that ends a session: prices, balance, and the limits on debt.
 
-    A cash account may have no debt. A margin account may fall below the maintenance margin only
-    after a margin call.
+    A cash account may have no debt. A margin account may be below the maintenance margin only after
+    a margin call.
     """
     if event.marks.keys() != books.shares.keys():
         odd = sorted(event.marks.keys() ^ books.shares.keys())

@@ -36,8 +36,9 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
         return (fee if fee >= least else least), tax
 
     def affordable(self, cash: float, price: float) -> float:
-        """Return the number of units that ``cash`` buys, costs included. ``price`` is the value of
-        one.
+        """Return the number of units that ``cash`` buys, costs included.
+
+        ``price`` is the price of one unit.
         """
         taxed = 0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps * BPS
         rate = self.buy_bps * BPS + taxed
@@ -48,6 +49,7 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
         return max(quantity, 0.0)
 
     def rate(self, buying: bool) -> float:
+        """Return commission and tax as a fraction of the traded value, without the minimum."""
         if buying:
             return (
                 self.buy_bps + (0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps)

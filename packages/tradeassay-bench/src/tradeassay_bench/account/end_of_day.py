@@ -16,7 +16,7 @@ from math import ceil, floor
 from tradeassay_bench.account.ledger import Ledger
 from tradeassay_bench.account.limits import Lots
 from tradeassay_bench.account.margin import EQUAL, Margin
-from tradeassay_bench.account.session import Session
+from tradeassay_bench.account.session import SessionState
 from tradeassay_bench.account.venue import Venue
 from tradeassay_bench.core.events import (
     BorrowCharged,
@@ -34,12 +34,18 @@ from tradeassay_bench.core.view import CorporateAction
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:
+    """Append an event to ``events`` and apply it to the account."""
     events.append(event)
     account.apply(event)
 
 
 def trade_at_mark(
-    venue: Venue, order_id: str, column: int, quantity: float, session: Session, events: list[Event]
+    venue: Venue,
+    order_id: str,
+    column: int,
+    quantity: float,
+    session: SessionState,
+    events: list[Event],
 ) -> None:
     """Trade a signed quantity at the session's marking price, with slippage and costs.
 
@@ -68,11 +74,12 @@ def trade_at_mark(
     emit(filled, account, events)
 
 
-def required_margin(margin: Margin, session: Session) -> float:
+def required_margin(margin: Margin, session: SessionState) -> float:
+    """Return the maintenance margin of all positions at the session's reference prices."""
     return math.fsum(margin.required(_value(symbol, session)) for symbol in session.account.held())
 
 
-def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
+def call_margin(venue: Venue, margin: Margin, session: SessionState, events: list[Event]) -> None:
     """Close positions while equity is below the maintenance requirement.
 
     The position with the largest requirement is closed first, at the marking price and only as far
@@ -108,16 +115,18 @@ def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Eve
         )
 
 
-def _value(symbol: str, session: Session) -> float:
+def _value(symbol: str, session: SessionState) -> float:
+    """Return the signed value of a holding at the session's reference price."""
     multiplier = session.bars.instruments[session.columns[symbol]].multiplier
     return session.account.quantity(symbol) * session.price_of(symbol) * multiplier
 
 
 def _short(equity: float, required: float) -> bool:
+    """Return whether equity is below a requirement by more than a rounding error."""
     return equity < required - EQUAL * (abs(equity) + required)
 
 
-def close_positions(venue: Venue, session: Session, events: list[Event]) -> None:
+def close_positions(venue: Venue, session: SessionState, events: list[Event]) -> None:
     """Append and apply all events at the end of a session. The last event is the mark."""
     if venue.margin is not None:
         charge(venue, venue.margin, session, events)
@@ -125,7 +134,7 @@ def close_positions(venue: Venue, session: Session, events: list[Event]) -> None
     mark(session, events)
 
 
-def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
+def charge(venue: Venue, margin: Margin, session: SessionState, events: list[Event]) -> None:
     """Charge one session's borrow fees on short positions and interest on borrowed cash."""
     account = session.account
     borrow = venue.shorting.borrow_per_year / venue.periods_per_year
@@ -141,7 +150,7 @@ def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) 
         emit(InterestCharged(account.cash * interest), account, events)
 
 
-def mark(session: Session, events: list[Event]) -> None:
+def mark(session: SessionState, events: list[Event]) -> None:
     """Mark the account. A name without a price keeps its last mark and is listed as stale."""
     account, instruments, columns = session.account, session.bars.instruments, session.columns
     reference, trading = session.reference, session.trading
@@ -161,9 +170,9 @@ def mark(session: Session, events: list[Event]) -> None:
 
 
 ROUNDING = 1e-12
-"""A smaller relative difference is a floating-point rounding error. The value is far below the
-ledger's tolerance. It is also below the rounding of a vendor's ratio (0.3333333 for a third), which
-is paid in cash.
+"""Relative difference below which two quantities are treated as equal. The value is far below the
+ledger's tolerance, and below the rounding of a vendor's split ratio (0.3333333 for a third). A
+remainder caused by such a ratio is therefore paid in cash.
 """
 
 
@@ -171,9 +180,10 @@ def apply_actions(
     actions: Sequence[CorporateAction],
     delisted: Collection[str],
     lots: Lots,
-    session: Session,
+    session: SessionState,
     events: list[Event],
 ) -> None:
+    """Apply dividends, then splits, then delistings, and append their events."""
     account = session.account
     for action in actions:
         if action.kind == "dividend":
@@ -193,7 +203,7 @@ def apply_actions(
                 emit(Delisted(symbol, quantity, price, cash), account, events)
 
 
-def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
+def _split(action: CorporateAction, lots: Lots, session: SessionState) -> SplitApplied:
     """Return the split of a holding: whole steps, and the cash value of the remainder.
 
     The number of steps is rounded down. The holder of a long position receives the cash, and a

@@ -1,4 +1,4 @@
-"""Run the exchange: turn orders into events and apply each event to the account at once."""
+"""Run the exchange: turn orders into events and apply each event to the account immediately."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,19 +10,19 @@ from tradeassay_bench.account.session import (
     AT_CLOSE,
     AT_OPEN,
     DURING,
-    WAITS,
-    Moment,
+    RETRYABLE,
+    OpenOrClose,
+    OrderTicket,
     Refusal,
-    Session,
-    Ticket,
+    SessionState,
     explicit_quantity,
-    malformed,
+    order_mistake,
     satisfied,
+    signed_change,
     size,
     touched,
     trigger_price,
     untradable,
-    wanted,
 )
 from tradeassay_bench.account.venue import Era, Venue
 from tradeassay_bench.core.errors import ExchangeError
@@ -32,7 +32,7 @@ from tradeassay_bench.core.view import CorporateAction, SessionBars
 
 
 class RestingOrder(msgspec.Struct, frozen=True):
-    """One order on the book.
+    """An order that rests on the book until a later session.
 
     ``quantity`` is the signed remainder. ``triggered`` is True once the stop price was reached.
     """
@@ -44,11 +44,11 @@ class RestingOrder(msgspec.Struct, frozen=True):
 
 
 class Exchange:
-    """Executes orders at one venue, session by session.
+    """Execute orders at one venue, session by session.
 
-    Each session calls :meth:`open_session`, :meth:`execute` and :meth:`close_session` in this
-    order. If agents decide after the market opened, call :meth:`work_waiting` before the decision.
-    Between sessions the exchange keeps only the book of resting orders.
+    For each session, call :meth:`open_session`, :meth:`execute` and :meth:`close_session` in this
+    order. If agents decide after the market opened, call :meth:`execute_resting` before the
+    decision. Between sessions the exchange keeps only the book of resting orders.
     """
 
     def __init__(self, venue: Venue) -> None:
@@ -62,7 +62,7 @@ class Exchange:
         self._held_to_side = venue.resting.held_to_side is True
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
-        self._session: Session | None = None
+        self._session: SessionState | None = None
         self._met_batch = False
         self._bar_worked = False
         self._start_book()
@@ -75,9 +75,11 @@ class Exchange:
         *,
         delisted: Collection[str] = (),
     ) -> list[Event]:
-        """Apply the corporate actions before the open: dividends, splits, delistings.
+        """Apply the corporate actions before the open, and return their events.
 
-        ``delisted`` contains the symbols whose last session is over. Uses no price of ``bars``.
+        Corporate actions are dividends, splits and delistings. ``delisted`` contains the symbols
+        whose last session is over. No price of ``bars`` is used. A resting order expires if its
+        symbol is split or delisted.
         """
         self._session = None
         self._start_book()
@@ -90,23 +92,26 @@ class Exchange:
             # A split changes the meaning of a resting order's price and quantity, so the order
             # expires.
             gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
-            self._drop_waiting(gone, account, events)
+            self._expire_resting(gone, account, events)
         return events
 
-    def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
-        """Execute the resting orders in the opening auction, or against the session's whole bar.
+    def execute_resting(
+        self, bars: SessionBars, account: Ledger, *, until: OpenOrClose
+    ) -> list[Event]:
+        """Execute the resting orders and return the events.
 
-        Call it before an agent sees those prices. Otherwise the agent could withdraw an order after
-        seeing that its price was reached. A new order in :meth:`execute` still supersedes the
-        remaining orders.
+        The orders are compared with the open alone (``until="open"``) or with the session's whole
+        bar. Call this method before an agent sees those prices. Otherwise the agent could withdraw
+        an order after seeing that its price was reached. A new order in :meth:`execute` still
+        supersedes the remaining orders.
         """
         events: list[Event] = []
         if not self.book:
             return events
         session = self._session_of(bars, account)
         session.turn_to(until)
-        tickets: list[Ticket] = []
-        self._line_up_waiting(session, events, tickets, auction=until == "open")
+        tickets: list[OrderTicket] = []
+        self._collect_resting(session, events, tickets, auction=until == "open")
         self._bar_worked = until == "close"
         self._trade(tickets, session, events)
         return events
@@ -117,25 +122,25 @@ class Exchange:
         bars: SessionBars,
         account: Ledger,
         *,
-        fill: Moment = "open",
+        fill: OpenOrClose = "open",
         universe: Collection[str] | None = None,
     ) -> list[Event]:
-        """Execute the resting orders and a batch of new (id, order) pairs.
+        """Execute the resting orders and a batch of new (id, order) pairs. Return the events.
 
-        Call it even for an empty batch. ``universe`` contains the symbols that may be bought (None
-        = all). Every holding may be sold. Raises :class:`ExchangeError` if the id of a new order
-        belongs to a resting order.
+        Call this method even for an empty batch. ``universe`` contains the symbols that may be
+        bought (None = all). Every holding may be sold. Raises :class:`ExchangeError` if the id of a
+        new order belongs to a resting order.
         """
         session = self._session_of(bars, account)
         session.turn_to(fill)
         session.universe = universe
         events: list[Event] = []
-        tickets: list[Ticket] = []
+        tickets: list[OrderTicket] = []
         if self.book and not self._met_batch:
             if self.venue.resting.supersede:
-                self._drop_waiting({order.symbol for _, order in orders}, account, events)
+                self._expire_resting({order.symbol for _, order in orders}, account, events)
             if not self._bar_worked:
-                self._line_up_waiting(session, events, tickets)
+                self._collect_resting(session, events, tickets)
         self._met_batch = True
         for order_id, order in orders:
             if order_id in self.book:
@@ -147,19 +152,22 @@ class Exchange:
         return events
 
     def close_session(
-        self, bars: SessionBars, account: Ledger, *, mark: Moment = "close"
+        self, bars: SessionBars, account: Ledger, *, mark: OpenOrClose = "close"
     ) -> list[Event]:
-        """End the session: settlement, rolls, borrow fees, interest, margin calls and the mark."""
+        """End the session and return its last events.
+
+        Borrow fees and interest are charged, margin calls are made, and the account is marked.
+        """
         session = self._session_of(bars, account)
         session.turn_to(mark)
         events: list[Event] = []
         close_positions(self.venue, session, events)
         return events
 
-    def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
-        """Return the current session, or a new one if ``bars`` belong to a different session.
+    def _session_of(self, bars: SessionBars, account: Ledger) -> SessionState:
+        """Return the state of the current session, or a new state for a different session.
 
-        A new session has the fees and price limits of its era.
+        The fees and price limits of a new session are those of its era.
         """
         previous = self._session
         if previous is not None and previous.bars is bars and previous.account is account:
@@ -176,14 +184,15 @@ class Exchange:
             self._buy_gates = self.venue.gates(buying=True, era=era)
             self._sell_gates = self.venue.gates(buying=False, era=era)
         fees = self.venue.fees if era is None else era.fees
-        session = Session(fees, bars, account, self._columns)
+        session = SessionState(fees, bars, account, self._columns)
         self._session = session
         if (
             previous is not None
             and previous.bars.session == bars.session
             and previous.account is account
         ):
-            # The same session with a new bars object: the volume already taken still counts.
+            # The bars object is new but the session is the same, so the volume already traded still
+            # counts.
             session.delisted, session.used = previous.delisted, previous.used
         else:
             self._start_book()
@@ -195,20 +204,28 @@ class Exchange:
         self._bar_worked = False
         self._tried: set[str] = set()
 
-    def _line_up_waiting(
-        self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
+    def _collect_resting(
+        self,
+        session: SessionState,
+        events: list[Event],
+        tickets: list[OrderTicket],
+        *,
+        auction: bool = False,
     ) -> None:
         """Collect the resting orders that trade in this session.
 
-        An order is tried once a day. An order tried in the opening auction is not tried again.
+        An order that was collected in the opening ``auction`` is not collected again in the same
+        session.
         """
-        for waiting in tuple(self.book.values()):  # a copy, because admission changes the book
-            if waiting.id not in self._tried:
-                self._admit_waiting(waiting, session, events, tickets, auction=auction)
+        for resting in tuple(self.book.values()):  # a copy, because admission changes the book
+            if resting.id not in self._tried:
+                self._check_resting(resting, session, events, tickets, auction=auction)
         if auction:
             self._tried.update(ticket.id for ticket in tickets)
 
-    def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
+    def _trade(
+        self, tickets: list[OrderTicket], session: SessionState, events: list[Event]
+    ) -> None:
         """Execute tickets in trading order.
 
         NAV is fixed once, before the first trade.
@@ -218,21 +235,24 @@ class Exchange:
             tickets.sort(key=lambda ticket: 2 * ticket.stage + (sells_first and ticket.buying))
             session.take_nav()
             for ticket in tickets:
-                self._carry_out(ticket, session, events)
+                self._execute_order(ticket, session, events)
 
-    def _drop_waiting(self, symbols: Collection[str], account: Ledger, events: list[Event]) -> None:
-        for waiting in tuple(self.book.values()):
-            if waiting.order.symbol in symbols:
-                emit(Expired(waiting.id, waiting.order.symbol), account, events)
-                del self.book[waiting.id]
+    def _expire_resting(
+        self, symbols: Collection[str], account: Ledger, events: list[Event]
+    ) -> None:
+        """Remove the resting orders for some symbols from the book."""
+        for resting in tuple(self.book.values()):
+            if resting.order.symbol in symbols:
+                emit(Expired(resting.id, resting.order.symbol), account, events)
+                del self.book[resting.id]
 
     def _admit(
         self,
         order_id: str,
         order: Order,
-        session: Session,
+        session: SessionState,
         events: list[Event],
-        tickets: list[Ticket],
+        tickets: list[OrderTicket],
     ) -> None:
         """Validate a new order and determine when and at what price it would trade."""
         symbol = order.symbol
@@ -243,15 +263,17 @@ class Exchange:
             return
         instrument = session.bars.instruments[column]
         lot = self._lot
-        ticket = Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
-        refusal = malformed(order)
+        ticket = OrderTicket(
+            order_id, order, column, instrument, instrument.lot if lot is None else lot
+        )
+        refusal = order_mistake(order)
         if refusal is None:
             refusal = untradable(symbol, column, session)
             if refusal is not None:
                 change = explicit_quantity(order, session.account) or 0.0
                 contradicts = order.side is not None and (change > 0.0) != (order.side == "BUY")
                 if not (contradicts and self._held_to_side):
-                    ticket.ask(change)
+                    ticket.set_change(change)
         if refusal is None:
             ticket.buying = (
                 order.side == "BUY" if order.side is not None else _buys(ticket, session)
@@ -276,12 +298,12 @@ class Exchange:
         else:
             self._not_reached(ticket, session, events)
 
-    def _admit_waiting(
+    def _check_resting(
         self,
-        waiting: RestingOrder,
-        session: Session,
+        resting: RestingOrder,
+        session: SessionState,
         events: list[Event],
-        tickets: list[Ticket],
+        tickets: list[OrderTicket],
         *,
         auction: bool,
     ) -> None:
@@ -290,18 +312,20 @@ class Exchange:
         The order is compared with the whole bar. In the opening ``auction`` it is compared with the
         open alone.
         """
-        order = waiting.order
+        order = resting.order
         column = session.columns[order.symbol]
         refusal = untradable(order.symbol, column, session)
         instrument = session.bars.instruments[column]
-        ticket = Ticket(waiting.id, order, column, instrument, self.venue.lots.lot_of(instrument))
+        ticket = OrderTicket(
+            resting.id, order, column, instrument, self.venue.lots.lot_of(instrument)
+        )
         ticket.resting = True
-        ticket.ask(waiting.quantity)
+        ticket.set_change(resting.quantity)
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
             return
         ticket.reference = session.open[column]
-        at_market = waiting.triggered or order.kind == "market"
+        at_market = resting.triggered or order.kind == "market"
         # Without an open a market order has no price and rests. A limit or stop order may still be
         # reached during the session.
         if is_price(ticket.reference) and (
@@ -312,7 +336,11 @@ class Exchange:
             tickets.append(ticket)
 
     @staticmethod
-    def _touched_later(ticket: Ticket, session: Session) -> bool:
+    def _touched_later(ticket: OrderTicket, session: SessionState) -> bool:
+        """Return whether the bar reached a limit or stop order's price after the open.
+
+        If it did, the ticket gets that price.
+        """
         bars = session.bars
         price = touched(
             ticket.order, ticket.buying, bars.high.item(ticket.column), bars.low.item(ticket.column)
@@ -323,7 +351,7 @@ class Exchange:
         ticket.stage = DURING
         return True
 
-    def _not_reached(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+    def _not_reached(self, ticket: OrderTicket, session: SessionState, events: list[Event]) -> None:
         """Expire a day order whose price was not reached. Rest a good-till-cancelled order."""
         if ticket.order.tif == "day":
             emit(Expired(ticket.id, ticket.symbol), session.account, events)
@@ -338,7 +366,10 @@ class Exchange:
         else:
             self._rest(ticket, ticket.quantity, session, events)
 
-    def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+    def _execute_order(
+        self, ticket: OrderTicket, session: SessionState, events: list[Event]
+    ) -> None:
+        """Size an order, check it against the venue's policies, and fill or refuse it."""
         holding = session.account.holdings.get(ticket.symbol)
         ticket.held = 0.0 if holding is None else holding.quantity
         if not ticket.resting:
@@ -356,7 +387,8 @@ class Exchange:
                 return
         self._fill(ticket, session, events)
 
-    def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+    def _fill(self, ticket: OrderTicket, session: SessionState, events: list[Event]) -> None:
+        """Fill an order, and rest or report the parts that were cut."""
         account, symbol, quantity = session.account, ticket.symbol, ticket.quantity
         filled = Filled(
             ticket.id,
@@ -378,7 +410,7 @@ class Exchange:
             self.book.pop(ticket.id, None)
         remainder = 0.0
         for reason, asked, done in ticket.trims or ():
-            if reason in WAITS and ticket.order.tif == "gtc":
+            if reason in RETRYABLE and ticket.order.tif == "gtc":
                 remainder += asked - done
             else:
                 trimmed = Trimmed(
@@ -389,22 +421,22 @@ class Exchange:
             self._rest(ticket, remainder, session, events, traded=True)
 
     def _refuse(
-        self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]
+        self, ticket: OrderTicket, refusal: Refusal, session: SessionState, events: list[Event]
     ) -> None:
         """Reject an order, or rest it if its time in force and the reason allow another attempt."""
-        if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
+        if refusal.reason in RETRYABLE and ticket.order.tif == "gtc" and ticket.requested > 0.0:
             if not ticket.resting:
-                self._rest(ticket, ticket.asked, session, events)
+                self._rest(ticket, ticket.requested, session, events)
             return
         self.book.pop(ticket.id, None)
-        quantity = ticket.signed(ticket.asked) if ticket.asked > 0.0 else None
+        quantity = ticket.signed(ticket.requested) if ticket.requested > 0.0 else None
         emit(Rejected(ticket.id, ticket.symbol, *refusal, quantity), session.account, events)
 
     def _rest(
         self,
-        ticket: Ticket,
+        ticket: OrderTicket,
         quantity: float,
-        session: Session,
+        session: SessionState,
         events: list[Event],
         *,
         traded: bool = False,
@@ -421,10 +453,10 @@ class Exchange:
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
 
 
-def _buys(ticket: Ticket, session: Session) -> bool:
+def _buys(ticket: OrderTicket, session: SessionState) -> bool:
     """Return whether an order without a side is a purchase: its target is above the holding."""
     order = ticket.order
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price
     held = session.account.quantity(ticket.symbol)
-    return wanted(order, price * ticket.multiplier, held, session) > 0.0
+    return signed_change(order, price * ticket.multiplier, held, session) > 0.0

@@ -56,7 +56,7 @@ def _finite(label: str, *numbers: float) -> None:
 def _same_money(stated: float, expected: float, scale: float, label: str) -> None:
     """Raise :class:`LedgerError` if two amounts differ by more than :data:`TOLERANCE` of ``scale``.
 
-    All three must be finite. ``label`` names the event.
+    Both amounts and ``scale`` must be finite. ``label`` names the event.
     """
     _finite(label, stated, expected, scale)
     if not (abs(stated - expected) <= TOLERANCE * abs(scale)) and stated != expected:
@@ -142,6 +142,7 @@ class Ledger:
         return 0.0 if holding is None else holding.quantity
 
     def sellable(self, symbol: str) -> float:
+        """Return the number of shares of a long position that T+1 does not lock, or 0."""
         holding = self.holdings.get(symbol)
         if holding is None or holding.quantity <= 0.0:
             return 0.0
@@ -158,12 +159,14 @@ class Ledger:
         return tuple(self.holdings)
 
     def nav(self) -> float:
+        """Return the account's value: cash plus all positions at their last marks."""
         total = 0.0
         for holding in self.holdings.values():
             total += holding.quantity * holding.mark * holding.multiplier
         return self.cash + total
 
     def state(self) -> AccountState:
+        """Return the account's state as an agent sees it."""
         if self._state is None:
             positions: dict[str, Position] = {}
             sessions = self.sessions
@@ -173,7 +176,7 @@ class Ledger:
         return self._state
 
     def apply(self, event: Event) -> None:
-        """Append one event. Raises :class:`LedgerError` if an identity would break."""
+        """Apply one event. Raises :class:`LedgerError` if an accounting identity would not hold."""
         self._state = None
         _APPLY[type(event)](self, event)
 
@@ -184,9 +187,10 @@ class Ledger:
         return holding
 
     def _move(self, cash: float) -> None:
-        """Change the balance.
+        """Add ``cash`` to the balance. Raises :class:`LedgerError` if a cash account would go
+        negative.
 
-        Only margin accounts may have a negative balance. The check has no tolerance.
+        The check has no tolerance. Only margin accounts may have a negative balance.
         """
         balance = self.cash + cash
         if not balance >= 0.0 or balance == inf:
@@ -299,6 +303,7 @@ class Ledger:
         self._called = True
 
     def _marked(self, event: Marked) -> None:
+        """Apply the mark that ends a session, and check NAV and the maintenance margin."""
         marks = event.marks
         if len(marks) != len(self.holdings):
             raise LedgerError(f"{len(marks)} marks for {len(self.holdings)} positions")

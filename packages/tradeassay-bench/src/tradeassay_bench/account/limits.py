@@ -5,11 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.account.session import OrderTicket, Refusal, SessionState
 from tradeassay_bench.core.view import Board, Instrument
 
 WHOLE = 1e-6
-"""A count of lots this close to a whole number is treated as that number."""
+"""Largest distance from a whole number at which a count of lots is rounded to it."""
 
 DIGITS = 50
 """Number of exact binary digits in a count of lots."""
@@ -30,7 +30,7 @@ def of_lots(count: float, unit: float) -> float:
 
 
 def _hair(count: float) -> float:
-    """Return the tolerance of a count of lots around a whole number.
+    """Return the tolerance within which a count of lots is treated as a whole number.
 
     The tolerance is :data:`WHOLE`, or the last binary digits of a large count.
     """
@@ -81,7 +81,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
     def step_of(self, instrument: Instrument) -> float:
         return instrument.step if self.step is None else self.step
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         lot, quantity = ticket.lot, ticket.quantity
         against = -ticket.held if ticket.buying else ticket.held
         if quantity == against:
@@ -104,7 +104,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
             )
         return None
 
-    def is_too_small(self, ticket: Ticket) -> bool:
+    def is_too_small(self, ticket: OrderTicket) -> bool:
         """Return whether a trade is below the minimum value and does not close its position."""
         if not self.min_value or ticket.quantity == (
             -ticket.held if ticket.buying else ticket.held
@@ -113,11 +113,11 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         value = ticket.quantity * ticket.reference * ticket.multiplier
         return value < self.min_value * (1.0 - EXACTLY)
 
-    def after_cut(self, ticket: Ticket) -> Refusal | None:
-        """Return a refusal with the reason of a policy's cut, if the cut left less than the
-        minimum.
+    def after_cut(self, ticket: OrderTicket) -> Refusal | None:
+        """Return a refusal if a policy's cut left less than the minimum order value, or None.
 
-        The available volume or cash does not cover the smallest order that the venue accepts.
+        The refusal has the reason of the cut, because the available volume or cash does not cover
+        the smallest order that the venue accepts.
         """
         if not ticket.trims or not self.is_too_small(ticket):
             return None
@@ -130,7 +130,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         return Refusal(reason, detail)
 
     def _whole_lots(
-        self, ticket: Ticket, against: float, lot: float, step: float
+        self, ticket: OrderTicket, against: float, lot: float, step: float
     ) -> Refusal | None:
         """Round a quantity that is not a multiple of the lot, or return a refusal."""
         quantity = ticket.quantity
@@ -147,7 +147,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return self._round(ticket, lot)
 
-    def _round(self, ticket: Ticket, lot: float) -> Refusal | None:
+    def _round(self, ticket: OrderTicket, lot: float) -> Refusal | None:
         rounded = floor_to(ticket.quantity, lot)
         if ticket.explicit and self.on_odd == "reject":
             near = f"{rounded:g} or {rounded + lot:g}" if rounded > 0.0 else f"at least {lot:g}"
@@ -187,7 +187,7 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
         limit: float | None = getattr(self, board)  # the field with the board's name
         return None if limit is None else limit - self.buffer
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         threshold = self.threshold(ticket.instrument.board)
         if threshold is None:
             return None
@@ -251,7 +251,7 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
         limit = rule.special if special and rule.special is not None else rule.limit
         return None if limit is None else limit - self.buffer
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         bars, column = session.bars, ticket.column
         board = ticket.instrument.board
         threshold = self.threshold(board, special=bars.is_special(column), age=bars.age(column))
@@ -262,8 +262,8 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SLACK = 1e-9
-"""Tolerance of a limit, so that a trade of exactly the limit is allowed. It is absolute for weights
-and relative for volumes.
+"""Tolerance with which limits are compared, so that a trade of exactly the limit is allowed. It is
+absolute for weights and relative for volumes.
 """
 
 
@@ -280,7 +280,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     max_share: float | None = None
     index_funds: bool = False
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         if self.max_share is None or (ticket.instrument.kind == "index" and not self.index_funds):
             return None
         volume: float = session.volume[ticket.column]
@@ -308,8 +308,8 @@ class Concentration(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the weight of a position after a trade, and on the number of positions.
 
     ``max_weight`` is a fraction of NAV. None means no limit. Both limits apply only to orders that
-    enlarge a position. A position whose weight rose with its price is not reduced. ``on_excess``
-    selects whether an order beyond the limit is refused or cut to it.
+    enlarge a position, so a position whose weight rose with its price is not reduced. ``on_excess``
+    selects whether an order beyond the limit is refused or cut to the limit.
     """
 
     max_weight: float | None = None
@@ -320,7 +320,7 @@ class Concentration(msgspec.Struct, frozen=True, kw_only=True):
     def binds(self) -> bool:
         return self.max_weight is not None or self.max_positions is not None
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         held = ticket.held
         after = held + ticket.signed(ticket.quantity)
         if abs(after) <= abs(held):

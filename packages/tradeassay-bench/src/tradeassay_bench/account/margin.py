@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay_bench.account.limits import DIGITS, floor_to, lots_in, of_lots
-from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.account.session import OrderTicket, Refusal, SessionState
 
 EQUAL = 1e-9
 """Relative tolerance in the comparison of equity with the requirement."""
@@ -29,7 +29,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
     def required(self, value: float) -> float:
         return value * self.maintenance_long if value > 0.0 else -value * self.maintenance_short
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         self._charge(ticket, session)
         held = ticket.held
         after = held + ticket.signed(ticket.quantity)
@@ -45,13 +45,15 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         )
         return Refusal("margin", f"needs {needed:.2f} of initial margin, equity is {equity:.2f}")
 
-    def _charge(self, ticket: Ticket, session: Session) -> None:
+    def _charge(self, ticket: OrderTicket, session: SessionState) -> None:
+        """Set the ticket's fee, tax and cash flow for its current quantity."""
         value = ticket.quantity * ticket.price * ticket.multiplier
         ticket.fee, ticket.tax = session.fees.charge(value, ticket.quantity, ticket.buying)
         costs = ticket.fee + ticket.tax
         ticket.cash = (-value if ticket.buying else value) - costs
 
-    def _carries(self, ticket: Ticket, held: float, equity: float, gross: float) -> bool:
+    def _carries(self, ticket: OrderTicket, held: float, equity: float, gross: float) -> bool:
+        """Return whether equity after the trade and its costs covers the initial margin."""
         unit = ticket.reference * ticket.multiplier
         after = abs(held + ticket.signed(ticket.quantity)) * unit
         slip = ticket.quantity * abs(ticket.price - ticket.reference) * ticket.multiplier
@@ -60,7 +62,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         return left >= required - EQUAL * abs(equity)
 
     def _trim(
-        self, ticket: Ticket, session: Session, held: float, equity: float, gross: float
+        self, ticket: OrderTicket, session: SessionState, held: float, equity: float, gross: float
     ) -> bool:
         """Cut the order to the available margin. Return whether a quantity remains."""
         lot, asked = ticket.lot, ticket.quantity
@@ -80,9 +82,9 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     def _opens(
-        self, ticket: Ticket, session: Session, closes: float, equity: float, gross: float
+        self, ticket: OrderTicket, session: SessionState, closes: float, equity: float, gross: float
     ) -> float:
-        """Return how many units the margin allows beyond the part that closes a position.
+        """Return the number of units that the margin allows beyond the part that closes a position.
 
         The number solves equity - costs = initial x gross exposure.
         """
@@ -110,7 +112,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
     on_short: Literal["reject", "trim"] = "trim"
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         # The account can pay for nearly every order, so the code of :meth:`_pays` is repeated
         # inline.
         quantity, buying = ticket.quantity, ticket.buying
@@ -122,7 +124,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return self._cut(ticket, session)
 
-    def _cut(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def _cut(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         if self._pays(ticket, session):
             return None
         asked, balance = ticket.quantity, session.account.cash
@@ -152,7 +154,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @staticmethod
-    def _pays(ticket: Ticket, session: Session) -> bool:
+    def _pays(ticket: OrderTicket, session: SessionState) -> bool:
         """Set the ticket's costs and change of cash. Return whether the account can pay for it."""
         quantity, balance = ticket.quantity, session.account.cash
         value = quantity * ticket.price * ticket.multiplier

@@ -28,17 +28,17 @@ from tradeassay_bench.core.events import RejectReason
 from tradeassay_bench.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
 from tradeassay_bench.core.view import Instrument, SessionBars
 
-Moment = Literal["open", "close"]
-"""The time of fills or marks: the session's open or close."""
+OpenOrClose = Literal["open", "close"]
+"""Selects the session's opening or closing prices, for fills or for marks."""
 
 
-class Session:
-    """The state of the market during one batch of orders.
+class SessionState:
+    """The working state of one session at the exchange: prices, account and volume used.
 
-    ``open`` ... ``volume`` are arrays by column. ``reference`` is the price of the batch's trades
-    or marks, selected by :meth:`turn_to`. ``used`` is the volume already traded per symbol, for the
-    participation limit. ``universe`` contains the symbols that may be bought, ``delisted`` the
-    symbols that have left the exchange.
+    ``open`` ... ``volume`` are arrays by column. ``reference`` contains the prices of the current
+    batch of trades or marks, selected by :meth:`turn_to`. ``used`` is the volume already traded per
+    symbol, for the participation limit. ``universe`` contains the symbols that may be bought,
+    ``delisted`` the symbols that have left the exchange.
     """
 
     __slots__ = tuple(
@@ -66,22 +66,27 @@ class Session:
         self.trading = bars.trading.data
         self.turn_to("open")
 
-    def turn_to(self, moment: Moment) -> None:
+    def turn_to(self, moment: OpenOrClose) -> None:
         """Start a batch of trades or marks at the open or at the close."""
-        self.moment: Moment = moment
+        self.moment: OpenOrClose = moment
         self.reference = self.close if moment == "close" else self.open
         self._nav: float | None = None
 
     def has_price(self, column: int) -> bool:
+        """Return whether a column trades in this session and has a valid reference price."""
         return bool(self.trading[column]) and LEAST_PRICE <= self.reference[column] <= LARGEST_PRICE
 
     def price_of(self, symbol: str) -> float:
+        """Return a held symbol's reference price, or its last mark if it has no price today."""
         column = self.columns[symbol]
         price: float = self.reference[column]
         traded = self.trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE
         return price if traded else self.account.mark(symbol)
 
     def exposure(self) -> tuple[float, float]:
+        """Return (equity, gross exposure) at reference prices. Names without a price use their last
+        mark.
+        """
         account, instruments, columns = self.account, self.bars.instruments, self.columns
         reference, trading = self.reference, self.trading
         equity = account.cash
@@ -99,7 +104,7 @@ class Session:
         return equity, gross
 
     def take_nav(self) -> None:
-        """Fix :attr:`nav`. Call it before the batch's first fill."""
+        """Compute :attr:`nav` now, before the batch's first fill changes the account."""
         self._nav = self.nav
 
     @property
@@ -120,22 +125,23 @@ class Refusal(NamedTuple):
     detail: str
 
 
-WAITS: frozenset[RejectReason] = frozenset(
+RETRYABLE: frozenset[RejectReason] = frozenset(
     {"suspended", "no_price", "limit_up", "limit_down", "no_volume", "t_plus_1"}
 )
-"""Reasons that may no longer apply on a later day. A good-till-cancelled order then rests. Any
-other order is rejected.
+"""Reasons that may no longer apply on a later day. A good-till-cancelled order that is refused for
+one of these reasons rests. Any other order is rejected.
 """
 
 
-class Ticket:
-    """The working state of one order in one session.
+class OrderTicket:
+    """The working state of one order in one session: its direction, size, price and costs.
 
-    ``quantity`` is unsigned, ``buying`` is its direction, and ``held`` is the account's signed
-    holding. ``reference`` is the price of the trade before slippage, ``price`` the price after
-    slippage, and ``lot`` the lot size of the name. ``explicit`` is True if the order states a
-    number of shares, so that rounding would change the order. ``resting`` marks an order of an
-    earlier session.
+    ``quantity`` and ``requested`` are unsigned, ``buying`` is the direction, and ``held`` is the
+    account's signed holding. ``reference`` is the price of the trade before slippage, ``price`` the
+    price after slippage, and ``lot`` the lot size of the name. ``explicit`` is True if the order
+    states a number of shares, so that rounding would change the order. ``resting`` marks an order
+    from an earlier session. ``trims`` lists the cuts by policies as (reason, quantity before,
+    quantity after).
     """
 
     # Class-level defaults keep the constructor short: it runs for every order.
@@ -147,7 +153,7 @@ class Ticket:
     reference = 0.0
     price = 0.0
     quantity = 0.0
-    asked = 0.0
+    requested = 0.0
     fee = 0.0
     tax = 0.0
     cash = 0.0
@@ -168,23 +174,26 @@ class Ticket:
     def side(self) -> str:
         return "BUY" if self.buying else "SELL"
 
-    def ask(self, change: float) -> None:
+    def set_change(self, change: float) -> None:
+        """Set direction and quantity from a signed change of the holding."""
         self.buying = change > 0.0
         self.quantity = float(abs(change))
-        self.asked = self.quantity
+        self.requested = self.quantity
 
     def signed(self, quantity: float) -> float:
         """Return an unsigned quantity with this order's sign: positive for a purchase."""
         return quantity if self.buying else -quantity
 
     def trim(self, quantity: float, reason: RejectReason) -> None:
+        """Cut the quantity and record the reason."""
         if self.trims is None:
             self.trims = []
         self.trims.append((reason, self.quantity, quantity))
         self.quantity = quantity
 
 
-def malformed(order: Order) -> Refusal | None:
+def order_mistake(order: Order) -> Refusal | None:
+    """Return the refusal of an order with missing or contradictory fields, or None."""
     amount, unit = order.amount, order.unit
     wrong = not_a_size(amount)
     if wrong is not None:
@@ -230,7 +239,7 @@ def _bad_price(order: Order) -> Refusal | None:
     return None
 
 
-def untradable(symbol: str, column: int, session: Session) -> Refusal | None:
+def untradable(symbol: str, column: int, session: SessionState) -> Refusal | None:
     """Return the reason why a name cannot be traded in this session, or None."""
     bars = session.bars
     if bars.instruments[column].kind == "future":
@@ -247,16 +256,16 @@ def untradable(symbol: str, column: int, session: Session) -> Refusal | None:
 TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
 
 DUST = 4.0
-"""Tolerance between a holding and its target, in units of the last binary digit: 1 - 0.7 is not
-0.3.
+"""Tolerance between a holding and its target, in units of the last binary digit of the holding. For
+example, 1 - 0.7 is not exactly 0.3.
 """
 
 
-NOTHING = 1e-6
-"""A change smaller than this fraction of a lot is treated as no change."""
+NEGLIGIBLE = 1e-6
+"""Largest change of a position, as a fraction of a lot, that is treated as no change."""
 
 
-def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
+def signed_change(order: Order, unit_value: float, held: float, session: SessionState) -> float:
     """Return the signed change in shares for an order in money or with a target, before rounding.
 
     ``unit_value`` is the value of one share (or contract) at the sizing price, ``held`` the current
@@ -281,20 +290,25 @@ def explicit_quantity(order: Order, account: Ledger) -> float | None:
     return None
 
 
-def size(ticket: Ticket, session: Session) -> Refusal | None:
+def size(ticket: OrderTicket, session: SessionState) -> Refusal | None:
+    """Set the ticket's quantity in shares from the order's amount and unit.
+
+    Return a refusal if the order changes nothing, contradicts its side or has no valid size.
+    Otherwise return None.
+    """
     order = ticket.order
     # An agent may state 100 or a numpy number. Events contain plain floats, because a replay would
     # otherwise differ in type.
     if order.unit == "shares":
         ticket.quantity = float(order.amount)
-        ticket.asked = ticket.quantity
+        ticket.requested = ticket.quantity
         return None
-    change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
+    change = signed_change(order, ticket.reference * ticket.multiplier, ticket.held, session)
     if not isfinite(change):
         return Refusal(
             "bad_amount", f"{order.amount!r} in {order.unit} is no number of {order.symbol}"
         )
-    nothing = max(DUST * ulp(ticket.held), NOTHING * ticket.lot)
+    nothing = max(DUST * ulp(ticket.held), NEGLIGIBLE * ticket.lot)
     if change == 0.0 or (order.unit in TARGETS and order.amount != 0.0 and abs(change) <= nothing):
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
     if (change > 0.0) != ticket.buying:
@@ -304,7 +318,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
             f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
         )
     ticket.quantity = float(abs(change))
-    ticket.asked = ticket.quantity
+    ticket.requested = ticket.quantity
     # A target of zero also states a number of shares: the whole holding.
     ticket.explicit = order.unit == "target_shares" or (
         order.amount == 0.0 and order.unit in TARGETS
@@ -322,6 +336,7 @@ def trigger_price(order: Order) -> float | None:
 
 
 def satisfied(order: Order, buying: bool, price: float) -> bool:
+    """Return whether an order trades at ``price``. Market orders always do."""
     if order.kind == "market":
         return True
     trigger = trigger_price(order)
@@ -333,9 +348,9 @@ def satisfied(order: Order, buying: bool, price: float) -> bool:
 
 
 def touched(order: Order, buying: bool, high: float, low: float) -> float | None:
-    """Return the price at which a limit or stop order trades during the session, or None.
+    """Return the price at which a limit or stop order trades after the open, or None.
 
-    Call it only if the open did not satisfy the order.
+    Call this function only if the open did not satisfy the order.
     """
     trigger = trigger_price(order)
     reached = satisfied(order, buying, low if buying == (order.kind == "limit") else high)

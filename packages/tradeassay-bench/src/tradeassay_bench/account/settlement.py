@@ -5,21 +5,21 @@ from typing import Literal
 import msgspec
 
 from tradeassay_bench.account.limits import floor_to
-from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.account.session import OrderTicket, Refusal, SessionState
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of newly bought shares.
 
-    With ``t_plus`` 1 the shares bought in a session are locked until the next session. With 0 there
-    is no lock. ``on_locked`` selects whether a sale of locked shares is refused or cut to the free
+    With ``t_plus`` 1, shares are locked until the session after their purchase. With 0 there is no
+    lock. ``on_locked`` selects whether a sale of locked shares is refused or cut to the free
     shares.
     """
 
     t_plus: Literal[0, 1] = 0
     on_locked: Literal["reject", "trim"] = "reject"
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         free = session.account.sellable(ticket.symbol)
         if ticket.quantity <= free:
             return None
@@ -50,7 +50,7 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
     max_volume_share: float | None = None
     on_short_shares: Literal["reject", "trim"] = "reject"
 
-    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+    def gate(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
         held = ticket.held
         if ticket.quantity <= held:
             return None

@@ -14,8 +14,7 @@ COSTS_BP = (0.1, 1.0, 5.0, 10.0, 20.0)
 """The benchmark's cost levels, in basis points of traded value per side."""
 
 _DUST: Final = 1e-9
-"""A position below this fraction of the largest trade is the rounding error of a closed position.
-"""
+"""Positions below this fraction of the largest trade are treated as closed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +82,7 @@ class TradedAccount:
 
     @property
     def ruined(self) -> bool:
+        """Return whether the account's value ever fell to zero or below."""
         return bool(self.equity.size and self.equity.min() <= 0.0)
 
 

@@ -22,13 +22,13 @@ from tradeassay_bench.account.limits import (
     PriceLimits,
 )
 from tradeassay_bench.account.margin import Cash, Margin
-from tradeassay_bench.account.session import Refusal, Session, Ticket
+from tradeassay_bench.account.session import OrderTicket, Refusal, SessionState
 from tradeassay_bench.account.settlement import Settlement, Shorting
 from tradeassay_bench.account.slippage import Slippage
 from tradeassay_bench.core.agent import Rules
 from tradeassay_bench.core.events import AccountTerms
 
-Gate = Callable[[Ticket, Session], Refusal | None]
+Gate = Callable[[OrderTicket, SessionState], Refusal | None]
 """A policy's check of one order. It may reduce the ticket's quantity. A refusal rejects the order.
 """
 
@@ -36,13 +36,13 @@ Gate = Callable[[Ticket, Session], Refusal | None]
 class Resting(msgspec.Struct, frozen=True, kw_only=True):
     """A venue's treatment of resting orders from earlier sessions.
 
-    ``supersede``: a new order for a symbol cancels (``Expired``) the resting orders for it from
-    earlier sessions. This is how an agent withdraws an order. Orders of one batch never supersede
-    each other.
+    ``supersede``: a new order for a symbol cancels (``Expired``) the symbol's resting orders from
+    earlier sessions. Agents withdraw orders in this way. Orders of one batch never supersede each
+    other.
 
     ``held_to_side``: a good-till-cancelled target order whose target contradicts its side is
-    refused at once, even if its name cannot be traded now. The first versions of the venues do not
-    set it. There such an order rests and later trades towards its target.
+    refused immediately, even if its name cannot be traded now. In the first versions of the venues,
+    which do not set this field, such an order rests and later trades towards its target.
     """
 
     supersede: bool = True
@@ -127,6 +127,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terms(self) -> AccountTerms:
+        """Return the rules by which a ledger checks an account at this venue."""
         margin = self.margin
         if margin is None:
             return AccountTerms(t_plus_1=self.settlement.t_plus == 1)
@@ -137,7 +138,10 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def gates(self, *, buying: bool, era: Era | None = None) -> tuple[Gate, ...]:
-        """Return an order's checks in the order of execution, without checks that never apply."""
+        """Return the venue's checks of an order, in the order in which they run.
+
+        Checks that can have no effect at this venue are left out.
+        """
         gates: list[Gate] = []
         limits = self.price_limits if era is None else era.price_limits
         if limits is not None:
@@ -196,6 +200,7 @@ _N = TypeVar("_N", int, float)
 
 
 def _stricter(own: _N | None, added: _N | None) -> _N | None:
+    """Return the smaller of two limits, where None means no limit."""
     if own is None:
         return added
     if added is None:
@@ -211,7 +216,8 @@ def _registration_error(name: str, item: object) -> str | None:
 
 
 venues: Registry[Venue] = Registry("venue", _registration_error)
-"""All venues by id. A package adds venues through the entry-point group ``tradeassay.venues``."""
+"""All venues by id. A package can add venues through the entry-point group ``tradeassay.venues``.
+"""
 
 
 _TENTH_OF_VOLUME = Participation(max_share=0.10)

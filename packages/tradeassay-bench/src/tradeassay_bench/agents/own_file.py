@@ -31,7 +31,7 @@ from tradeassay.core.our_code import is_ours
 from tradeassay.core.registry import Registry
 from tradeassay_bench.agents.registry import AgentConfig, agents, make_config
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
-from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.drive import fault_in_user_code
 from tradeassay_bench.core.orders import Decision
 
 CLOSED, OPEN = "closed", "open"
@@ -219,7 +219,7 @@ def load_own(path: str, name: str) -> type[Any]:
             del sys.modules[label]
             hint = f"try: python {path}"
             raise UserError(
-                f"'{path}' cannot be imported: {own_fault(error)}", hint=hint
+                f"'{path}' cannot be imported: {fault_in_user_code(error)}", hint=hint
             ) from error
     cls = getattr(module, name, None)
     if not isinstance(cls, type):

@@ -13,7 +13,7 @@ from tradeassay.core.arguments import check_keys, filled
 from tradeassay.core.errors import TradeassayError, UserError, require
 from tradeassay.core.registry import Registry
 from tradeassay_bench.core.agent import Agent
-from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.drive import fault_in_user_code
 
 if TYPE_CHECKING:
     from tradeassay_bench.llm import Model, RecordingStore
@@ -173,7 +173,8 @@ def _make(name: str, params: Mapping[str, Value] | None) -> Any:
         raise
     except Exception as error:
         raise UserError(
-            f"agent '{name}' cannot be created", hint=f"its __init__ raised {own_fault(error)}"
+            f"agent '{name}' cannot be created",
+            hint=f"its __init__ raised {fault_in_user_code(error)}",
         ) from error
 
 

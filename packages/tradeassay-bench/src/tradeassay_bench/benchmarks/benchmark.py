@@ -54,7 +54,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     seed_word: str = ""
 
     @property
-    def dice(self) -> str:
+    def seed_text(self) -> str:
         """Return the text from which the draws of an episode are derived."""
         return self.seed_word or self.id
 

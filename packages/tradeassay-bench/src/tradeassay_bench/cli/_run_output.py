@@ -60,7 +60,7 @@ def show_verification(report: VerifyReport | None, sealed: Sealed | None = None)
         say(f"note: ... and {len(report.notes) - _MOST_NOTES} more (--json lists all)")
 
 
-def own_fault(command: Callable[..., int]) -> Callable[..., int]:
+def exit_4_on_internal_error(command: Callable[..., int]) -> Callable[..., int]:
     """Wrap a checking command so that an internal error prints one line and exits with status 4.
 
     A traceback would exit with 1, which scripts interpret as "contradicted".

@@ -14,7 +14,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say, wr
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.printable import printable_line
 from tradeassay_bench.cli import _run_options as run_opt
-from tradeassay_bench.cli._run_output import finish, own_fault, show_verification
+from tradeassay_bench.cli._run_output import exit_4_on_internal_error, finish, show_verification
 
 if TYPE_CHECKING:
     from tradeassay_bench.runs import CodeRun
@@ -151,7 +151,7 @@ _folder = click.Path(path_type=Path, file_okay=False, exists=True)
     type=_folder,
 )
 @json_option
-@own_fault
+@exit_4_on_internal_error
 def verify(
     run: str, out: Path, workers: int | None, page: Path | None, as_json: bool, **bound: Any
 ) -> int:

@@ -122,7 +122,7 @@ def at_line(file: str, line: int | str | None) -> str:
     return f" ({Path(file).name}, line {line})"
 
 
-def own_fault(error: BaseException) -> Fault:
+def fault_in_user_code(error: BaseException) -> Fault:
     """Return the record of an exception in a user's code, with the last line reached in that code.
 
     The record contains the file's name without its folder, so that two runs of one spec in

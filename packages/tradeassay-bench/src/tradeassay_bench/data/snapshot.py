@@ -87,7 +87,7 @@ class Snapshot:
             )
         return range(start, stop)
 
-    def at(self, row: int, moment: Moment) -> AsOfView:
+    def at(self, row: int, moment: SessionPhase) -> AsOfView:
         """Return the view at a moment of a session.
 
         Raises :class:`DataError` for an unknown row.
@@ -133,7 +133,7 @@ def open_snapshot(folder: Path) -> Snapshot:
         raise DataError(f"the content of {folder} does not match its manifest: {error}") from error
 
 
-Moment = Literal["pre_open", "open", "close"]
+SessionPhase = Literal["pre_open", "open", "close"]
 """A moment of the current session. Its corporate actions are known at ``pre_open``, its opening
 prices at ``open``, and its complete bar at ``close``.
 """
@@ -151,7 +151,7 @@ class AsOfView:
 
     __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
 
-    def __init__(self, history: History, row: int, moment: Moment, clock: Instant) -> None:
+    def __init__(self, history: History, row: int, moment: SessionPhase, clock: Instant) -> None:
         self._history = history
         self._row = row
         self._moment = moment
@@ -176,7 +176,7 @@ class AsOfView:
         return self._row
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> SessionPhase:
         return self._moment
 
     @property
@@ -400,7 +400,7 @@ class AsOfView:
             raise FutureDataError(problem, hint="use an instant up to the clock")
 
 
-def locate(history: History, clock: Instant) -> tuple[int, Moment]:
+def locate(history: History, clock: Instant) -> tuple[int, SessionPhase]:
     """Return the row and the moment of the session that is current at an instant.
 
     One hour before its open, the next session becomes current with the moment ``pre_open``. Before

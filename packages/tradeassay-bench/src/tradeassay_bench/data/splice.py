@@ -16,7 +16,7 @@ from tradeassay.core.arrays import Floats, Ints
 from tradeassay.core.errors import DataError
 from tradeassay_bench.core.time import Instant
 from tradeassay_bench.core.view import FIELDS, CorporateAction, Field
-from tradeassay_bench.data.snapshot import Moment, Snapshot
+from tradeassay_bench.data.snapshot import SessionPhase, Snapshot
 from tradeassay_bench.data.store.read import History, TimedTable
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class SplicedSnapshot(Snapshot):
         self._spliced = _Spliced(true_history, false_history, bars=bars, noisy=noisy, seed=seed)
         self._history = self._spliced
 
-    def move(self, row: int, moment: Moment) -> None:
+    def move(self, row: int, moment: SessionPhase) -> None:
         """Move the present to a moment of a session."""
         self._spliced.move(row, moment, self._clocks[moment][row])
 
@@ -92,7 +92,7 @@ class _Spliced(History):
         read_only.setflags(write=False)
         return read_only
 
-    def move(self, row: int, moment: Moment, clock: Instant) -> None:
+    def move(self, row: int, moment: SessionPhase, clock: Instant) -> None:
         unknown = row + 1 if moment == "close" else row
         start = min(self._now, unknown)
         for array, true, false in self._sources:

@@ -15,11 +15,11 @@ from tradeassay_bench.llm import (
     load_prices,
     open_model,
 )
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.play.episode import UNAVAILABLE
 from tradeassay_bench.runs.spec.episode import Asking, asking_of, refuse_bad_names
 
-AskOne = Callable[[Asked[AskModel]], Awaitable[ModelReply]]
+AskOne = Callable[[AddressedQuestion[AskModel]], Awaitable[ModelReply]]
 
 
 class Asker:
@@ -68,7 +68,7 @@ class Asker:
             access=self.access,
         ) as model:
 
-            async def ask(asked: Asked[AskModel]) -> ModelReply:
+            async def ask(asked: AddressedQuestion[AskModel]) -> ModelReply:
                 reply = await model.ask(*asked)
                 if reply.error_kind in UNAVAILABLE:
                     # A rate of refusals or of correct answers would describe the connection, not

@@ -30,7 +30,7 @@ from tradeassay.metrics.attribution import (
 )
 from tradeassay_bench.core.view import Field, Instrument
 from tradeassay_bench.data import AsOfView, Snapshot
-from tradeassay_bench.play.market import ALL, At, MarketConfig, Universe, parse_universe
+from tradeassay_bench.play.market import ALL, MarketConfig, OpenOrClose, Universe, parse_universe
 
 _MEMORY = 253
 """The number of earlier sessions on which a session's factors can depend."""
@@ -57,7 +57,7 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
     first: str
     last: str
     universe: str = ALL
-    price: At = "close"
+    price: OpenOrClose = "close"
     index: str | None = None
     config: AttributionConfig = AttributionConfig()
 
@@ -305,7 +305,7 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
     return mask
 
 
-def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
+def _returns(snapshot: Snapshot, view: AsOfView, price: OpenOrClose, rows: range) -> tuple[Bools, Floats]:
     """Return which names have a price in each session, and the return of one share.
 
     The return is over the session. A share is marked as in an account: at its price, or at its last

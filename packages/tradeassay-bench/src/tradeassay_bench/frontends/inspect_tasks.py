@@ -31,7 +31,7 @@ from tradeassay_bench.llm import ModelParams, load_prices
 from tradeassay_bench.llm.model import QuestionPlace
 from tradeassay_bench.llm.via_inspect.provider import InspectProvider
 from tradeassay_bench.llm.via_inspect.wire import keep_raw_responses
-from tradeassay_bench.play import Asked, NoAnswer
+from tradeassay_bench.play import AddressedQuestion, NoAnswer
 from tradeassay_bench.play.dialogue_log import Spending
 from tradeassay_bench.play.episode import UNAVAILABLE
 from tradeassay_bench.play.journal import encode_line
@@ -147,7 +147,7 @@ class Asker:
             keep_raw_responses(model.api)
             _WRAPPED.add(model.api)
 
-    async def answer(self, asked: Asked[AskModel]) -> ModelReply:
+    async def answer(self, asked: AddressedQuestion[AskModel]) -> ModelReply:
         """Answer one question.
 
         Raises :class:`NoAnswer` if the model can no longer be reached, and Inspect's own exception

@@ -33,7 +33,7 @@ from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
 from tradeassay_bench.frontends.prepared import PreparedEpisode, earned, plots_of, spec_for
 from tradeassay_bench.llm import ModelParams, RecordingStore
 from tradeassay_bench.llm.recording import AnswerLine, key_of, recorded_question
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.runs import AgentSpec, Asking, run
 from tradeassay_bench.runs.play.episodes import conversation
 from tradeassay_bench.runs.play.resume import refuse_other_content
@@ -164,8 +164,8 @@ class EpisodeSession:
         self._sessions = len(self.play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
-        self._step: Generator[Asked[AskModel], ModelReply, StepRecord]
-        self._now: Asked[AskModel] | None = None
+        self._step: Generator[AddressedQuestion[AskModel], ModelReply, StepRecord]
+        self._now: AddressedQuestion[AskModel] | None = None
         self.play.open()
         self._open()
 
@@ -200,7 +200,7 @@ class EpisodeSession:
             return self._pass_on(self._now, ModelReply(calls=(call,), stop="tool_calls"), call)
 
     def _pass_on(
-        self, at: Asked[AskModel], reply: ModelReply, call: ToolCall | None = None
+        self, at: AddressedQuestion[AskModel], reply: ModelReply, call: ToolCall | None = None
     ) -> ToolReply:
         later = {tool.name for tool in self._stages} - {tool.name for tool in at.request.tools}
         if call is not None and at.request.must_call is None and call.name in later:
@@ -235,7 +235,7 @@ class EpisodeSession:
         answer = _joined(results or new)
         return ToolReply(answer, wrong=answer.startswith('{"error":'))
 
-    def _send(self, at: Asked[AskModel], reply: ModelReply) -> StepRecord | None:
+    def _send(self, at: AddressedQuestion[AskModel], reply: ModelReply) -> StepRecord | None:
         if self._answers is not None:
             question = recorded_question(CLIENT, ModelParams(), at.request, at.place)
             answer = AnswerLine(key=key_of(question), asked=question, reply=reply)

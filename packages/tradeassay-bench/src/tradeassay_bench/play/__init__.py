@@ -1,7 +1,7 @@
 """Run agents in markets: clock, as-of view, exchange, ledger, episodes and journals."""
 
 from tradeassay_bench.play.episode import (
-    Asked as Asked,
+    AddressedQuestion as AddressedQuestion,
     Conversation as Conversation,
     Episode as Episode,
     NoAnswer as NoAnswer,

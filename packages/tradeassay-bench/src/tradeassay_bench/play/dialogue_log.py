@@ -19,7 +19,7 @@ from tradeassay.core.secrets import without_secrets
 from tradeassay_bench.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.core.files import append_durably
-from tradeassay_bench.play.episode import Asked
+from tradeassay_bench.play.episode import AddressedQuestion
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,11 +193,11 @@ class Scribe:
         self._step, self._session = step, session
         self._before: tuple[Message, ...] = ()
 
-    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+    def known(self, asked: AddressedQuestion[AskModel]) -> ModelReply | None:
         """Return None, because the answerer looks up recorded replies."""
         return None
 
-    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+    def note(self, asked: AddressedQuestion[AskModel], reply: ModelReply) -> None:
         request = asked.request
         kept = 0
         for old, new in zip(self._before, request.messages, strict=False):

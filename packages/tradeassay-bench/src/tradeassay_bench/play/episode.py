@@ -28,8 +28,8 @@ from tradeassay_bench.core.drive import (
     adrive,
     advance,
     drive,
+    fault_in_user_code,
     fault_of,
-    own_fault,
 )
 from tradeassay_bench.core.errors import ModelError
 from tradeassay_bench.core.events import ENCODER, StepRecord
@@ -62,7 +62,7 @@ class NoAnswer(ModelError):
     """The agent can no longer be reached."""
 
 
-class Asked(NamedTuple, Generic[Ask]):
+class AddressedQuestion(NamedTuple, Generic[Ask]):
     """A question with its address: episode, step, sample, and its number within the step."""
 
     request: Ask
@@ -106,7 +106,7 @@ class Episode(Generic[Ask, Reply]):
         self.key, self.seed = key, seed
         self.observation: Observation | None = None
         self._conversation = conversation
-        self._talking: Generator[Asked[Ask], Reply, Decision] | None = None
+        self._talking: Generator[AddressedQuestion[Ask], Reply, Decision] | None = None
         if conversation is not None:
             conversation.begin(self.info, np.random.default_rng(seed) if rng is None else rng)
 
@@ -139,7 +139,7 @@ class Episode(Generic[Ask, Reply]):
         self.observation = self.market.restore(records, replayed)
         return self.observation
 
-    def step(self) -> Generator[Asked[Ask], Reply, StepRecord]:
+    def step(self) -> Generator[AddressedQuestion[Ask], Reply, StepRecord]:
         seen, conversation = self.observation, self._conversation
         if seen is None or conversation is None:
             raise UserError("the episode has no open step", hint="open() an episode first")
@@ -166,13 +166,13 @@ class Episode(Generic[Ask, Reply]):
         self._talking = None
         self.observation = None
 
-    def records(self, answer: Callable[[Asked[Ask]], Reply]) -> Iterator[StepRecord]:
+    def records(self, answer: Callable[[AddressedQuestion[Ask]], Reply]) -> Iterator[StepRecord]:
         """Run the remaining steps with a synchronous answerer. Yield each record."""
         while self.observation is not None:
             yield drive(self.step(), answer)
 
     async def arecords(
-        self, answer: Callable[[Asked[Ask]], Awaitable[Reply]]
+        self, answer: Callable[[AddressedQuestion[Ask]], Awaitable[Reply]]
     ) -> AsyncIterator[StepRecord]:
         """Run the remaining steps with an asynchronous answerer. Yield each record."""
         while self.observation is not None:
@@ -181,12 +181,12 @@ class Episode(Generic[Ask, Reply]):
 
 def addressed(
     dialogue: Generator[Ask, Reply, Result], place: QuestionPlace
-) -> Generator[Asked[Ask], Reply, Result]:
+) -> Generator[AddressedQuestion[Ask], Reply, Result]:
     """Yield the questions of a dialogue with their addresses. The first address is ``place``."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
-            now = advance(dialogue, (yield Asked(now, place)))
+            now = advance(dialogue, (yield AddressedQuestion(now, place)))
             place = QuestionPlace(
                 episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1
             )
@@ -258,26 +258,26 @@ class Answerer(Protocol):
 class Recorder(Protocol):
     """Records the questions and replies of one step."""
 
-    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+    def known(self, asked: AddressedQuestion[AskModel]) -> ModelReply | None:
         """Return the reply recorded for this question before an interruption, or None.
 
         Raises :class:`~tradeassay.core.errors.TradeassayError` if a different question was recorded
         in its place.
         """
 
-    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+    def note(self, asked: AddressedQuestion[AskModel], reply: ModelReply) -> None:
         """Record a new reply, before anything depends on it."""
 
 
 def recorded(
     answerer: Answerer, recorder: Recorder
-) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
+) -> Callable[[AddressedQuestion[AskModel]], Awaitable[ModelReply]]:
     """Return a function that answers from the recorder first.
 
     If the recorder has no reply, the function queries the answerer and records its reply.
     """
 
-    async def answer(asked: Asked[AskModel]) -> ModelReply:
+    async def answer(asked: AddressedQuestion[AskModel]) -> ModelReply:
         reply = recorder.known(asked)
         if reply is None:
             reply = await answerer.ask(asked.request, asked.place)
@@ -305,5 +305,5 @@ def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
 
 def failed_decision(error: BaseException) -> Decision:
     """Return the failed decision that records an exception of the agent."""
-    failure = Failure(kind="agent", detail=str(own_fault(error))[:LONGEST_DETAIL])
+    failure = Failure(kind="agent", detail=str(fault_in_user_code(error))[:LONGEST_DETAIL])
     return Decision(status="failed", reason="the agent broke", failures=(failure,))

@@ -224,7 +224,7 @@ def series_from_records(
     rows: list[tuple[float, ...]] = []
     hhi: list[float] = []
     refused: list[set[str]] = []
-    # The session in which an order's refusals count. A waiting order may be refused later.
+    # The session in which an order's refusals count. A resting order may be refused later.
     placed: dict[str, set[str]] = {}
     reasons: set[tuple[str, str]] = set()
     failures: Counter[str] = Counter()

@@ -3,10 +3,10 @@
 Every session has five phases:
 
 1. Before the open, the day's splits, dividends and delistings are booked (``opening``).
-2. If the agent decides at the open or at the close, waiting orders are matched with the auction or
+2. If the agent decides at the open or at the close, resting orders are matched with the auction or
    the bar that the agent is about to see. No order can therefore be withdrawn with hindsight.
 3. The agent sees the data known at the configured moment, and decides.
-4. The exchange executes waiting orders and the decision's orders at the configured price.
+4. The exchange executes resting orders and the decision's orders at the configured price.
 5. Fees of the day are charged and the account is marked. The last event is the mark.
 """
 
@@ -32,7 +32,7 @@ from tradeassay_bench.core.view import MarketView, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay_bench.data import Snapshot
-    from tradeassay_bench.data.snapshot import Moment
+    from tradeassay_bench.data.snapshot import SessionPhase
 
 Decide = Literal["pre_open", "at_open", "close"]
 """The moment of a decision.
@@ -40,7 +40,7 @@ Decide = Literal["pre_open", "at_open", "close"]
 It is before the open (bars up to yesterday are known), at the open (today's opening prices are also
 known), or at the close (today's whole bar is known).
 """
-At = Literal["open", "close"]
+OpenOrClose = Literal["open", "close"]
 
 
 class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,8 +62,8 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     universe: str = "all"
     cash: float = 1_000_000.0
     decide: Decide = "pre_open"
-    fill: At = "open"
-    mark: At = "close"
+    fill: OpenOrClose = "open"
+    mark: OpenOrClose = "close"
     first: str
     last: str
     max_weight: float | None = None
@@ -221,7 +221,7 @@ def _frozen(columns: list[int]) -> Ints:
 
 # -- the market ---
 
-MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
+MOMENTS: dict[Decide, SessionPhase] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 """The view of a session at the moment of its decision."""
 
 
@@ -364,7 +364,7 @@ class Market:
         phase = self._phase
         self._early: tuple[Event, ...] = ()
         if phase != "pre_open":
-            self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
+            self._early = tuple(self._exchange.execute_resting(self._bars, ledger, until=phase))
         if phase == "pre_open":
             view = before
         elif phase == "close":

@@ -31,7 +31,7 @@ from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.files import data_home
 from tradeassay_bench.agents.own_file import SPEAKS, load_own, made_agent
 from tradeassay_bench.core.agent import AskDecision, EpisodeInfo
-from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.drive import fault_in_user_code
 from tradeassay_bench.core.errors import AgentError
 from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.view import MarketView
@@ -299,7 +299,7 @@ def main() -> None:
                     encoded = msgspec.json.encode(decision, enc_hook=_plain)
                     send(_Call("done", decision=msgspec.Raw(encoded)))
         except Exception as error:
-            fault = own_fault(error)
+            fault = fault_in_user_code(error)
             send(_Call("failed", fault.error, (fault.detail,)))
 
 

@@ -120,7 +120,7 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
     class Answer(core.Action):  # type: ignore[misc]  # untyped where it is not installed
         text: str
 
-    class Asked(core.Observation):  # type: ignore[misc]  # untyped where it is not installed
+    class AddressedQuestion(core.Observation):  # type: ignore[misc]  # untyped where it is not installed
         task: str
         messages: tuple[dict[str, str], ...] = ()
         outcome: str = ""
@@ -141,7 +141,7 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
             self._number = number + 1
             (self._task,) = draw_tasks(family, 1, start_seed, start=number)
             self._state = core.State(episode_id=episode_id, step_count=0, task=self._task.id)
-            return Asked(
+            return AddressedQuestion(
                 task=self._task.id, messages=tuple(messages_of(self._task)), done=False, reward=None
             )
 
@@ -149,11 +149,11 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
             (scored,) = _pool().batch([action.text], [self._task])
             self._state.step_count += 1
             found = {"outcome": scored.outcome, "reason": scored.reason}
-            return Asked(task=self._task.id, done=True, reward=scored.value, **found)
+            return AddressedQuestion(task=self._task.id, done=True, reward=scored.value, **found)
 
         @property
         def state(self) -> Any:
             return self._state
 
     start_seed = seed
-    return core.create_fastapi_app(QuantCode, Answer, Asked, max_concurrent_envs=64)
+    return core.create_fastapi_app(QuantCode, Answer, AddressedQuestion, max_concurrent_envs=64)

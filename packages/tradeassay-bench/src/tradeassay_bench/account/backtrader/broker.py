@@ -33,22 +33,22 @@ from tradeassay_bench.account.backtrader.orders import (
 from tradeassay_bench.account.position import BrokerPosition
 
 MAX_STEPS: Final = 5_000_000
-"""Maximum number of matches of an order against a bar in one run. An honest program cannot reach
+"""Maximum number of comparisons of an order with a bar in one run. An honest program cannot reach
 this number within its time limit.
 """
 _SAME: Final = 4e-9
-"""Targets of two rows are equal if they differ by less than this. The value exceeds the look-ahead
-check's tolerance for both rows together. A change that the check cannot detect therefore never
-becomes an order.
+"""Largest difference at which the targets of two rows count as equal. The value exceeds the
+look-ahead check's tolerance for both rows together. Therefore a change that the check cannot detect
+never becomes an order.
 """
 _DUST: Final = 1e-12
-"""A change of a position, relative to the position, is a rounding error below this value."""
+"""Changes of a position below this fraction of the position are treated as rounding errors."""
 
 
 class Sizing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The size of an order for which the strategy states no size.
 
-    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at
+    ``fixed``: ``value`` units per order. ``percent``: ``value`` percent of the available cash, at
     the close of the bar on which the strategy decides. An order submitted while a position is open
     is for the whole position. ``own``: the task defines how the strategy calculates its sizes, and
     ``value`` is the size of an order without one.
@@ -234,11 +234,11 @@ def replay(
     *,
     steps: int = MAX_STEPS,
 ) -> BrokerReplay:
-    """Execute a validated record of orders and return the result.
+    """Execute a validated log of orders and return the result.
 
-    ``turns`` is the number of bars of a strategy that ended early. Raises :class:`BadOrders` for
-    orders that no broker could have accepted, or that need more than ``steps`` matches of an order
-    with a bar.
+    ``turns`` is the number of bars that the strategy processed, if it ended early. Raises
+    :class:`BadOrders` for orders that no broker could accept, and if the run needs more than
+    ``steps`` comparisons of an order with a bar.
     """
     broker = _Broker(bars, terms, steps)
     turns = broker.rows if turns is None else min(turns, broker.rows)
@@ -263,12 +263,12 @@ def replay(
 def carry_targets(
     targets: Floats, bars: BarTable, terms: BrokerTerms, *, steps: int = MAX_STEPS
 ) -> tuple[OrderLog, BrokerReplay]:
-    """Trade an account to target positions and return the orders and the result.
+    """Trade an account to target positions. Return the orders and the result.
 
-    ``targets`` has shape (rows, assets) with values in -1 .. 1. A change from the previous row (0
+    ``targets`` has shape (rows, assets) with values from -1 to 1. A change from the previous row (0
     before the first row) becomes a market order, sized from the account's value at that close.
     Orders that reduce a position are submitted first, so that their cash can be used. Raises
-    :class:`BadOrders`.
+    :class:`BadOrders` if the run needs more than ``steps`` comparisons of an order with a bar.
     """
     broker = _Broker(bars, terms, steps)
     before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
@@ -338,6 +338,7 @@ class _Broker:
         return bool(self._pending or self._submitted)
 
     def take(self, log: OrderLog, number: int) -> None:
+        """Apply one row of the log: submit an order or cancel it."""
         if log.action[number] != ACTION_SUBMIT:
             self._cancel(self._by_ref[int(log.ref[number])])
             return
@@ -427,6 +428,7 @@ class _Broker:
         return False
 
     def turn(self, bar: int) -> None:
+        """Process one bar: activate and check orders, then expire or fill the pending ones."""
         self._bar = bar
         while self._to_activate:
             self._to_activate.popleft().active = True
@@ -486,6 +488,11 @@ class _Broker:
             self._end_family(order, whole=True)
 
     def _fill(self, order: OrderState, price: float) -> None:
+        """Fill an order at a price.
+
+        The part that opens a position is dropped if the cash does not cover it, and the order then
+        ends with the status ``margin``.
+        """
         holding = self.holdings[order.asset]
         paid = holding.price
         _, _, opened, closed = holding.after(order.left, price)
@@ -547,6 +554,7 @@ class _Broker:
             self._end_family(order, whole=True)
 
     def _end_group(self, order: OrderState) -> None:
+        """Cancel the pending orders that the end of ``order`` cancels (one-cancels-other)."""
         leader = self._leaders.get(self._leaders[order.ref])
         refs = self._groups.pop(leader, None) if leader is not None else None
         if not refs:
@@ -579,6 +587,7 @@ class _Broker:
         self._to_activate.extend(family)
 
     def _count(self, steps: int) -> None:
+        """Count comparisons of orders with bars. Raises :class:`BadOrders` above the maximum."""
         self._steps += steps
         if self._steps > self._most:
             raise BadOrders("more open orders over more bars than can be followed")

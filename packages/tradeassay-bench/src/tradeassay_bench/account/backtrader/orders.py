@@ -21,7 +21,7 @@ from tradeassay.core.order_columns import (
 MAX_ACTIONS: Final = 250_000
 """Maximum number of orders and cancellations in one run."""
 MAX_SIZE: Final = 1e15
-"""The largest size. A double cannot represent all larger whole numbers exactly."""
+"""The largest size of an order. Above it, float64 cannot represent every whole number."""
 
 _OF_ORDERS: Final = tuple(
     name for name in (*INTEGERS, *FLOATS) if name not in ("action", "turn", "row", "ref")
@@ -113,7 +113,7 @@ EMPTY: Final = order_log(0)
 def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> OrderLog:
     """Return the validated order log of a run over ``rows`` bars of ``assets`` assets.
 
-    Raises :class:`BadOrders`.
+    Raises :class:`BadOrders` if the columns do not form a valid log.
     """
     arrays: dict[str, Any] = {}
     for names, kind in ((INTEGERS, np.int64), (FLOATS, np.float64)):
@@ -243,6 +243,10 @@ class OrderState:
 
 
 def make_order(log: OrderLog, number: int, close: float, now: float) -> OrderState:
+    """Return the order in row ``number`` of a log.
+
+    ``close`` and ``now`` are the close and the time of the bar on which the strategy decided.
+    """
     flags = int(log.given[number])
 
     def named(name: str) -> float | None:
@@ -292,6 +296,7 @@ class Bar(NamedTuple):
 
 
 def price_of(order: OrderState, bar: Bar) -> float | None:
+    """Return the price at which an order fills on a bar, or None."""
     if order.triggered:
         return _limit(order, bar, order.limit)
     return _RULES[order.kind](order, bar)
@@ -343,6 +348,7 @@ def _stop(order: OrderState, bar: Bar) -> float | None:
 
 
 def _stop_limit(order: OrderState, bar: Bar) -> float | None:
+    """Return the fill price of a stop-limit order, or None. Mark the order once it is triggered."""
     trigger, limit = order.price, order.limit
     if (bar.open >= trigger) if order.buys else (bar.open <= trigger):
         order.triggered = True

@@ -1,8 +1,8 @@
 """Simulate one account in compiled code, without the objects of the exchange and the ledger.
 
-The exchange would fill every trade of this module unchanged. Quantities are first cut to the limits
-of its policies, so that a replay fills the same orders at the same prices and ends with the same
-cash. numba compiles the functions. Without numba they run as plain Python.
+Quantities are first cut to the limits of the exchange's policies. The exchange would therefore fill
+every trade of this module unchanged, and a replay fills the same orders at the same prices and ends
+with the same cash. The functions are compiled with numba. Without numba they run as plain Python.
 """
 
 from math import ceil, floor
@@ -44,12 +44,12 @@ EMPTY = -1
 class SeatBook(NamedTuple):
     """An account's positions as arrays.
 
-    Entries for seats come first, then positions that lost their seat before they could be sold.
-    ``column`` is :data:`EMPTY` for an empty entry. ``held`` and ``touched`` (the last session with
-    a trade) have one value per name. ``money`` contains the cash and the value traded in the
-    session. ``tally`` contains the number of positions, of entries in use, and of logged orders.
-    ``log`` has rows (session, column, signed units), or no rows without a log. ``needs`` is a work
-    array for margin calls.
+    A seat is one of the planned positions of a portfolio. Entries for seats come first, followed by
+    positions that lost their seat before they could be sold. ``column`` is :data:`EMPTY` for an
+    empty entry. ``held`` and ``touched`` (the last session with a trade) have one value per name.
+    ``money`` contains the cash and the value traded in the session. ``tally`` contains the number
+    of positions, of entries in use, and of logged orders. ``log`` has rows (session, column, signed
+    units), or no rows if trades are not logged. ``needs`` is a work array for margin calls.
     """
 
     column: Ints
@@ -66,7 +66,7 @@ class SeatBook(NamedTuple):
 def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats) -> SeatBook:
     """Return ``count`` accounts that contain only cash, one per row of the arrays.
 
-    All of them share ``log``.
+    All accounts share ``log``.
     """
     places = seats + names
     money = np.zeros((count, 2))
@@ -103,6 +103,10 @@ def whole_lots(units: float, lot: float) -> float:
 
 @inner
 def within(bound: float, lot: float) -> float:
+    """Return the largest number of whole lots, in units, that does not exceed ``bound``.
+
+    An infinite bound is returned unchanged.
+    """
     if bound == np.inf:
         return bound
     fits = whole_lots(bound, lot) if bound > 0.0 else 0.0
@@ -125,6 +129,7 @@ def cash_change(
 
 @inner
 def slipped(reference: float, buying: bool, rules: TapeRules) -> float:
+    """Return the price of a trade after slippage."""
     if rules.slip_bps == 0.0:
         return reference
     return (
@@ -161,6 +166,7 @@ def book_trade(
 
 @inlined
 def clear(book: SeatBook, at: int) -> None:
+    """Empty an entry and update the number of positions."""
     book.held[book.column[at]] = False
     book.column[at] = EMPTY
     book.units[at] = 0.0
@@ -252,6 +258,7 @@ def largest(
 
 @inner
 def paid(cash: float, units: float, unit: float, lot: float, rules: TapeRules) -> float:
+    """Return how many of ``units`` the cash pays for, costs included, in whole lots."""
     if cash + cash_change(units, unit, 1.0, True, rules) >= 0.0:
         return units
     rate = rules.buy_bps * BPS
@@ -268,7 +275,8 @@ def carried(
 ) -> float:
     """Return how many of ``units`` the equity of a margin account supports.
 
-    The number is halved until the initial margin is met, at most ten times.
+    The function tries up to ten quantities, each about half of the previous one. It returns the
+    first that meets the initial margin, or 0.
     """
     equity, gross = valued(book, t, FILL, tape)
     reference = tape.grid[t, column, FILL]
@@ -288,6 +296,7 @@ def carried(
 
 @inner
 def open_session(book: SeatBook, t: int, tape: Tape) -> None:
+    """Apply dividends, splits and delistings before the open."""
     for at in range(book.tally[1]):
         column = book.column[at]
         if column == EMPTY:
@@ -305,7 +314,7 @@ def open_session(book: SeatBook, t: int, tape: Tape) -> None:
 
 @inner
 def split(book: SeatBook, at: int, ratio: float, step: float) -> None:
-    """Apply a split to a holding. A remainder below one step is paid out."""
+    """Apply a split to a holding. A remainder of less than one step is paid out in cash."""
     held, mark = book.units[at], book.last[at]
     per = round(1.0 / step) if step < 1.0 else 0
     count = abs(held) * ratio * per if per else abs(held) * ratio / step
@@ -324,7 +333,10 @@ def split(book: SeatBook, at: int, ratio: float, step: float) -> None:
 
 @inlined
 def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
-    """Charge borrowing, call margin, and mark the account. Return its NAV."""
+    """Charge fees, call margin and mark the account. Return its NAV.
+
+    Only margin accounts have charges and margin calls.
+    """
     if rules.margin:
         charge(book, t, tape, rules)
         call_margin(book, t, tape, rules)
@@ -341,6 +353,7 @@ def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float
 
 @inner
 def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
+    """Charge borrow fees on short positions and interest on negative cash."""
     for at in range(book.tally[1]):
         column = book.column[at]
         if column != EMPTY and book.units[at] < 0.0:
@@ -357,6 +370,7 @@ def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
 
 @inlined
 def need(book: SeatBook, at: int, t: int, tape: Tape, rules: TapeRules) -> float:
+    """Return the maintenance margin of one position, or 0 for an empty entry."""
     column = book.column[at]
     if column == EMPTY:
         return 0.0
@@ -381,6 +395,7 @@ def shortfall(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
 
 @inner
 def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
+    """Reduce positions until equity covers the maintenance margin, largest requirement first."""
     missing = shortfall(book, t, tape, rules)
     if missing <= 0.0:
         return
@@ -404,7 +419,10 @@ def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
 def liquidate(
     book: SeatBook, at: int, t: int, missing: float, tape: Tape, rules: TapeRules
 ) -> None:
-    """Close as much of a position as frees ``missing`` of margin, at the mark, without limits."""
+    """Reduce a position at the marking price until ``missing`` of margin is freed.
+
+    Trading limits do not apply.
+    """
     column, held = book.column[at], book.units[at]
     buying, lot, multiplier = held < 0.0, tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     reference = tape.grid[t, column, MARK]

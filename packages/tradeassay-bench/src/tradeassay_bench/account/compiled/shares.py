@@ -24,12 +24,11 @@ compiled, inner = _COMPILER.compiled, _COMPILER.inner
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """The result by cost level.
+    """The result of pricing decisions, by cost level.
 
-    Equity starts at 1. Fees and traded value are fractions of the initial equity.
-
-    ``quantity`` is the quantity traded by each decision at each level, shape (levels, decisions).
-    ``curve`` is the equity at every close, shape (levels, bars), or None if no curve was requested.
+    Equity starts at 1. Fees and traded value are fractions of the initial equity. ``quantity`` is
+    the quantity traded by each decision at each level, shape (levels, decisions). ``curve`` is the
+    equity at every close, shape (levels, bars), or None if no curve was requested.
     """
 
     final: Floats
@@ -71,6 +70,7 @@ def price_decisions(
 
 @inner
 def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
+    """Return the equity at the close of a bar, at least 0."""
     value = cash
     for k in range(held.size):
         if held[k] != 0.0:
@@ -80,6 +80,7 @@ def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
 
 @inner
 def draw(path: Floats, first: int, last: int, cash: float, held: Floats, closes: Floats) -> None:
+    """Write the equity at the closes of bars ``first`` to ``last`` - 1 to ``path``."""
     for t in range(first, last):
         path[t] = worth(cash, held, closes, t)
 
@@ -113,8 +114,8 @@ def carry(
                 draw(path[level], drawn, bar, cash, held, closes)
                 drawn = bar
             equity = worth(cash, held, closes, bar)
-            if equity <= 0.0:  # The account is ruined: everything is closed and no position is
-                # opened again.
+            # A ruined account closes all positions and opens none again.
+            if equity <= 0.0:
                 cash = 0.0
                 held[:] = 0.0
             while at < row.size and row[at] == bar:

@@ -10,7 +10,7 @@ from tradeassay.core.arrays import Bools, Floats
 from tradeassay.core.errors import UserError
 from tradeassay_bench.account.commission import Fees
 from tradeassay_bench.account.limits import AT_LIMIT, BoardLimits
-from tradeassay_bench.account.session import Moment
+from tradeassay_bench.account.session import OpenOrClose
 from tradeassay_bench.account.venue import Venue
 from tradeassay_bench.core.view import CorporateAction, Instrument, SessionBars
 
@@ -24,7 +24,7 @@ the largest short position. ``DIVIDEND`` is the dividend per share. ``SPLIT`` is
 shares per old share (1 without a split). ``GONE`` is 1 if the name has left the exchange.
 """
 LOT, STEP, MULTIPLIER, FUND = range(4)
-"""Fields of :attr:`Tape.facts` per name: lot, smallest step, multiplier, and whether it is an index
+"""Fields of :attr:`Tape.facts` per name: lot, smallest step, multiplier, and 1 for an index
 fund.
 """
 
@@ -95,6 +95,9 @@ def rules_of(venue: Venue, first: str, last: str) -> TapeRules:
 
 
 def _fees_between(venue: Venue, first: str, last: str) -> Fees:
+    """Return the fees that apply from ``first`` to ``last``. Raises :class:`UserError` if they
+    changed.
+    """
     start, end = venue.era(first), venue.era(last)
     if start is None or end is None:
         return venue.fees
@@ -161,7 +164,7 @@ def write_actions(
 
 
 def write_prices(
-    tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: Moment, mark: Moment
+    tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: OpenOrClose, mark: OpenOrClose
 ) -> None:
     """Write one session's prices and trading permissions. Unlisted columns stay empty."""
     rows = tape.grid[t, : len(bars.symbols)]
@@ -187,7 +190,7 @@ def write_prices(
 
 
 def _at_limit(bars: SessionBars, fill: Floats, venue: Venue) -> tuple[Bools, Bools]:
-    """Return which names are at their upper and at their lower price limit."""
+    """Return two masks: the names at their upper and the names at their lower price limit."""
     era = venue.era(bars.session)
     limits = venue.price_limits if era is None else era.price_limits
     none_at_limit = np.zeros(len(bars.symbols), dtype=np.bool_)

@@ -31,7 +31,7 @@ import msgspec
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import clean_foreign, remember, remember_settings
 from tradeassay_bench.agents.own_file import load_own
-from tradeassay_bench.core.drive import at_line, fault_of, own_fault
+from tradeassay_bench.core.drive import at_line, fault_in_user_code, fault_of
 
 if TYPE_CHECKING:
     import ssl
@@ -548,7 +548,7 @@ class PythonCaller:
             )
             raise Unusable("timeout", reason) from error
         except Exception as error:
-            raise Unusable("agent", str(own_fault(error))) from error
+            raise Unusable("agent", str(fault_in_user_code(error))) from error
 
 
 def load_class(name: str, method: str) -> Any:
@@ -571,7 +571,9 @@ def load_class(name: str, method: str) -> Any:
         raise
     except Exception as error:
         hint = "its constructor is called without arguments"
-        raise UserError(f"'{name}' cannot be created: {own_fault(error)}", hint=hint) from error
+        raise UserError(
+            f"'{name}' cannot be created: {fault_in_user_code(error)}", hint=hint
+        ) from error
     require_method(agent, method, name)
     return agent
 

@@ -17,7 +17,7 @@ from tradeassay.core.arrays import Floats
 from tradeassay_bench.core.time import HOUR, Instant
 from tradeassay_bench.core.view import FIELDS, CorporateAction, Field, Fundamental, NewsItem
 from tradeassay_bench.data import Membership, MinutePanel, Panel
-from tradeassay_bench.data.snapshot import Moment
+from tradeassay_bench.data.snapshot import SessionPhase
 from tradeassay_bench.data.source import previous_close
 from tradeassay_bench.examine.leaks.leak_result import Channel
 
@@ -33,7 +33,7 @@ class Cut:
     """The moment of a decision in the session of ``row``."""
 
     row: int
-    phase: Moment
+    phase: SessionPhase
 
     @property
     def first_unknown(self) -> int:

@@ -30,7 +30,7 @@ from tradeassay_bench.core.orders import Decision
 from tradeassay_bench.core.time import instant
 from tradeassay_bench.data import Snapshot, SplicedSnapshot
 from tradeassay_bench.llm import Model, QuestionPlace, fenced_blocks, parse_object
-from tradeassay_bench.play import Asked, Episode as Play
+from tradeassay_bench.play import AddressedQuestion, Episode as Play
 from tradeassay_bench.play.episode import addressed, as_recorded, by_observation
 from tradeassay_bench.play.market import MOMENTS
 from tradeassay_bench.runs.play.episodes import conversation_rng, episode_rng, steps
@@ -281,7 +281,7 @@ class ModelSubject:
             return tuple(days.done)
         answers = self._answers
 
-        def answer(asked: Asked[AskModel]) -> ModelReply:
+        def answer(asked: AddressedQuestion[AskModel]) -> ModelReply:
             reply = answers.get((asked.place.step, asked.place.index))
             if reply is None:
                 raise RunError(
@@ -301,7 +301,7 @@ class ModelSubject:
         assert self._opened is not None
         async with self._opened() as model:
 
-            async def answer(asked: Asked[AskModel]) -> ModelReply:
+            async def answer(asked: AddressedQuestion[AskModel]) -> ModelReply:
                 reply = await model.ask(*asked)
                 days.shown.append(QuestionShown(asked.request, reply))
                 return reply
@@ -320,7 +320,7 @@ class ModelSubject:
             )
 
             def answer(
-                asked: Asked[AskModel], known: tuple[QuestionShown, ...] = before.asked
+                asked: AddressedQuestion[AskModel], known: tuple[QuestionShown, ...] = before.asked
             ) -> ModelReply:
                 then = known[asked.place.index] if asked.place.index < len(known) else None
                 if then is None or then.request != asked.request:

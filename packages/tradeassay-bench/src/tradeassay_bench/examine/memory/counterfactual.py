@@ -39,7 +39,7 @@ from tradeassay_bench.examine.memory.contrast import BRIGHT, arm_of
 from tradeassay_bench.examine.memory.recall import episodes_of
 from tradeassay_bench.examine.memory.scoring import clustered_mean
 from tradeassay_bench.llm import QuestionPlace
-from tradeassay_bench.play import Asked, Episode as Play
+from tradeassay_bench.play import AddressedQuestion, Episode as Play
 from tradeassay_bench.play.episode import addressed, by_observation
 from tradeassay_bench.runs.play.episodes import conversation_rng, episode_rng
 from tradeassay_bench.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for
@@ -477,7 +477,7 @@ class _Reasking:
             rng=rng,
         )
 
-        async def answer(asked: Asked[AskModel]) -> ModelReply:
+        async def answer(asked: AddressedQuestion[AskModel]) -> ModelReply:
             messages = tuple(
                 one
                 if one.role == "assistant"

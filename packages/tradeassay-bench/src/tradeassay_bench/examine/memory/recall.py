@@ -51,7 +51,7 @@ from tradeassay_bench.llm import (
     load_cutoffs,
     load_prices,
 )
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.runs.spec.episode import Asking
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ async def _ask_all(
             place = QuestionPlace(
                 episode="recall", step=one.fact, sample=one.sample, index=one.wording
             )
-            reply = await ask(Asked(request_of(one), place))
+            reply = await ask(AddressedQuestion(request_of(one), place))
             done += 1
             if done == len(questions) or done % max(1, len(questions) // 10) == 0:
                 say(f"{model}: {done:,} of {len(questions):,} answers")

@@ -30,7 +30,7 @@ from tradeassay_bench.benchmarks import Benchmark
 from tradeassay_bench.benchmarks.daily import ByObservation
 from tradeassay_bench.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay_bench.core.dialogue import AskModel, ModelReply
-from tradeassay_bench.core.drive import own_fault
+from tradeassay_bench.core.drive import fault_in_user_code
 from tradeassay_bench.core.errors import LedgerError, NotFinite, RunError
 from tradeassay_bench.core.events import StepRecord
 from tradeassay_bench.core.executors.task import Stopping, Tick, one_thread
@@ -49,7 +49,7 @@ from tradeassay_bench.llm import (
     load_prices,
     open_model,
 )
-from tradeassay_bench.play import Asked, Episode as Play, NoAnswer
+from tradeassay_bench.play import AddressedQuestion, Episode as Play, NoAnswer
 from tradeassay_bench.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay_bench.play.episode import UNAVAILABLE, by_observation, recorded
 from tradeassay_bench.play.journal import (
@@ -196,7 +196,10 @@ class Tally:
         if isinstance(broke, NoAnswer):
             error = broke.message
         elif broke is not None:
-            error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
+            error, trace = (
+                str(fault_in_user_code(broke)),
+                "".join(traceback.format_exception(broke)),
+            )
         elif (
             self.steps == self._unusable
         ):  # the flat account of an agent without an answer is not a return of zero
@@ -296,7 +299,7 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
     draws.
     """
     words = sha256_of(
-        (benchmark.dice, dataset, episode.agent.name, episode.agent.params, episode.seed)
+        (benchmark.seed_text, dataset, episode.agent.name, episode.agent.params, episode.seed)
     )
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
@@ -330,9 +333,9 @@ def conversation_rng(
     """
     if secret is not None:
         window = "" if days is None else f"{days[0]} to {days[1]}"
-        seed = seed_from(secret, benchmark.dice, dataset, window, "conversation", episode.seed)
+        seed = seed_from(secret, benchmark.seed_text, dataset, window, "conversation", episode.seed)
         return np.random.Generator(np.random.PCG64(seed))
-    words = sha256_of((benchmark.dice, dataset, "conversation", episode.seed))
+    words = sha256_of((benchmark.seed_text, dataset, "conversation", episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
@@ -396,7 +399,7 @@ class Conversation:
         async for record in play.arecords(self._answer):
             yield record
 
-    async def _answer(self, asked: Asked[AskModel]) -> ModelReply:
+    async def _answer(self, asked: AddressedQuestion[AskModel]) -> ModelReply:
         """Return the answer to a question.
 
         The exchange is written before the day's line of the journal.

@@ -51,7 +51,7 @@ from tradeassay_bench.core.executors.task import cores, one_thread
 from tradeassay_bench.core.files import remove_temporaries, safe_name
 from tradeassay_bench.data import load_verified
 from tradeassay_bench.llm import QuestionPlace, RecordingMismatch, parse_name
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.play.dialogue_log import (
     DialogueLog,
     Lines,
@@ -492,7 +492,7 @@ class _Player:
             place = QuestionPlace(episode=key, step=self._step, sample=seed, index=self._asked)
             request, task = ask.request, self.episode.task
             reply = await ask_and_notify(model, request, place, self.episode, task, self.listen)
-            self._scribe.note(Asked(request, place), reply)
+            self._scribe.note(AddressedQuestion(request, place), reply)
         self._asked += 1
         self._total = self._total.plus(reply.usage)
         self._spent[ask.role] = self._spent.get(ask.role, Spending()).plus(reply.usage)

@@ -32,7 +32,7 @@ from tradeassay_bench.data import Snapshot
 from tradeassay_bench.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay_bench.llm.budget import estimate_reply
 from tradeassay_bench.llm.tables import Tokens, own_file, price_line
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.play.dialogue_log import Spending, total
 from tradeassay_bench.play.journal import encode_line
 from tradeassay_bench.runs.play.episodes import conversation, steps
@@ -343,7 +343,7 @@ def measure_conversation(
     scripted = scripted_models.get("sensible")()
     totals = Counter[str]()
 
-    def answer(question: Asked[AskModel]) -> ModelReply:
+    def answer(question: AddressedQuestion[AskModel]) -> ModelReply:
         request = question.request
         reply = scripted.answer(request)
         totals.update(calls=1, input=estimate_request(request), output=estimate_reply(reply))
