@@ -80,9 +80,10 @@ def get(
 
     No package is installed.
 
-    \b tradeassay data get fakestockdata tradeassay data get yfinance --name mine --symbols
-    AAPL,MSFT --first 2024-01-02 --last 2024-12-31 tradeassay data get ccxt --name coins --symbols
-    BTC/USDT --first 2024-01-01 -p exchange=kraken
+    \b
+    tradeassay data get fakestockdata
+    tradeassay data get yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02
+    tradeassay data get ccxt --name coins --symbols BTC/USDT -p exchange=kraken
 
     Live sources are yfinance, ccxt and baostock. Runs read only the store, never the network.
     """

@@ -57,9 +57,10 @@ def record(
 ) -> int:
     """Run a spec with a model, or take a finished run, and pack the answers into one file.
 
-    \b tradeassay recordings record ktdfin-v1 -m openai/gpt-5 --window W4 --max-usd 20 -o
-    gpt-5.tar.xz tradeassay recordings record runs/quantcode -o gpt-5-quantcode.tar.xz tradeassay
-    recordings record arena.db -o gpt-5-arena.tar.xz
+    \b
+    tradeassay recordings record ktdfin-v1 -m openai/gpt-5 --max-usd 20 -o gpt-5.tar.xz
+    tradeassay recordings record runs/quantcode -o gpt-5-quantcode.tar.xz
+    tradeassay recordings record arena.db -o gpt-5-arena.tar.xz
 
     The file contains replies and hashes of messages, but not the texts that the model saw. Exits
     with 1 if an episode failed. Its answers are packed anyway.

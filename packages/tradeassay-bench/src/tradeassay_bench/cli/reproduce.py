@@ -71,9 +71,9 @@ def reproduce(
 ) -> int:
     """Run a paper's settings, and write every table and figure of the paper with your results.
 
-    \b tradeassay reproduce ktdfin --recordings recorded/qwen2.5-coder-1.5b --recordings
-    recorded/smollm2 --replay tradeassay reproduce stockbench --data path/to/the/reference -m
-    openai/gpt-5 --max-usd 50 --grid
+    \b
+    tradeassay reproduce ktdfin --recordings recorded/qwen2.5-coder-1.5b --replay
+    tradeassay reproduce stockbench --data REFERENCE -m openai/gpt-5 --max-usd 50 --grid
 
     The page is paper.html. Every table is also written as Markdown, LaTeX and CSV to tables/ next
     to it. Recordings are replayed with their own settings, and -m models and rules run the same
