@@ -34,10 +34,11 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
       :mod:`tradeassay_bench.benchmarks.protocol`. Rule agents answer ``day`` under the same market
       rules.
     - ``protocol_params``: the protocol's settings that differ from its defaults.
-    - ``takes_secret``: derive aliases and other draws from a secret of the run, so that they cannot
-      be predicted from the source code.
-    - ``seed_word``: the text from which all draws are derived, together with the secret. If empty,
-      the id is used. A renamed benchmark keeps its draws if this field contains the old id.
+    - ``takes_secret``: if True, the run's secret is part of the seed of every conversation, so that
+      aliases and samples cannot be predicted from the source code. The random generators of the
+      agents never depend on the secret.
+    - ``seed_word``: the text that replaces the id in all seeds. A renamed benchmark keeps its draws
+      if this field contains the old id. If empty, the id is used.
     """
 
     id: str
@@ -55,7 +56,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seed_text(self) -> str:
-        """Return the text from which the draws of an episode are derived."""
+        """Return the text from which the seeds of an episode are derived: ``seed_word`` or the id."""
         return self.seed_word or self.id
 
     @property
@@ -117,11 +118,11 @@ window_sets: Registry[Callable[[Snapshot, Convention], tuple[NamedWindow, ...]]]
 )
 """For each protocol, a function that returns the windows available in a dataset."""
 AFTER = "after-"
-"""Pattern of windows such as ``after-2025-06-01``, which contain all sessions after that day. After
-a model's knowledge cutoff its memory of the past cannot help it.
+"""Prefix of windows such as ``after-2025-06-01``, which contain all sessions after a day. A model
+whose knowledge cutoff is that day cannot remember these sessions.
 """
 _HISTORY = 252
-"""Number of sessions of history required before a window of this kind."""
+"""Number of sessions of history required before an ``after-`` window."""
 
 
 def find_window(

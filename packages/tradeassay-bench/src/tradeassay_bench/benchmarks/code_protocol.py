@@ -31,7 +31,7 @@ from tradeassay_bench.core.tables import Table
 from tradeassay_bench.llm import ModelParams, parse_name
 
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
-"""Token and time limits. A program and its reasoning need more than a trading decision."""
+"""Token and time limits for answers with programs, which need more than trading decisions."""
 
 
 MAX_VALUES = 1_000
@@ -43,7 +43,7 @@ MAX_EPISODES = 50_000
 def check_grid_size(items: int) -> None:
     """Raise :class:`UserError` if a run would have too many episodes.
 
-    Call it before the episodes are created.
+    ``items`` is the number of episodes. Call this function before the episodes are created.
     """
     if items > MAX_EPISODES:
         raise UserError(
@@ -167,7 +167,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """The end of an episode.
 
     A failed episode has no result and is excluded from every rate. ``reason`` describes the
-    failure.
+    failure, and ``words`` describes the result.
     """
 
     status: Literal["done", "failed"] = "done"
@@ -206,7 +206,7 @@ def overlap(best: Measure, second: Measure) -> str:
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A section of a page: text, tables, curves of rates by step, and the lines of a list."""
+    """A section of a page: text, tables, the curves of a figure, and a list."""
 
     id: str
     title: str
@@ -354,7 +354,7 @@ class CodeProtocol(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return sentences about parts that were skipped."""
+        """Return sentences about parts of the spec that were skipped."""
         return ()
 
     def episodes(self) -> tuple[CodeItem, ...]:
@@ -364,7 +364,7 @@ class CodeProtocol(Protocol):
     def facts(self) -> dict[str, str]:
         """Return the hashes and versions on which results depend, by name.
 
-        A run cannot be resumed after one of them has changed.
+        A run cannot be resumed after any of these facts has changed.
         """
         ...
 
@@ -381,7 +381,7 @@ class CodeProtocol(Protocol):
         ...
 
     def open_executor(self, workers: int) -> AbstractContextManager[Any]:
-        """Open the executor that :meth:`examine` needs. Raises the errors of opening a sandbox."""
+        """Open the executor that :meth:`examine` needs. Errors of opening a sandbox are raised."""
         ...
 
     def with_timeout_callback(self, executor: Any, on_timeout: Callable[[], None]) -> Any:
@@ -464,7 +464,10 @@ code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 
 
 class OtherCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark with a separate command: a description of the command, and an example."""
+    """A benchmark that has a separate command.
+
+    ``played`` describes the benchmark after "is", and ``command`` is an example.
+    """
 
     played: str
     command: str
@@ -510,7 +513,10 @@ def refuse_other_kind(name: str, *, trades: bool) -> None:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of packages as facts of a run. Missing packages are allowed."""
+    """Return the installed versions of packages, as facts of a run.
+
+    A missing package has the version "not installed".
+    """
     versions = {}
     for name in packages:
         try:

@@ -69,7 +69,7 @@ def in_plain_words(
 
 
 def _location(steps: list[str]) -> tuple[str, str | None]:
-    """Return the location as words with a colon, and the field at its end."""
+    """Return the location of a mistake as words with a colon, and the name of the field or None."""
     field = steps[-1] if steps and not steps[-1].startswith("[") else None
     if field is None and len(steps) > 1 and steps[-1].startswith("["):
         field = f"an entry of {steps[-2]}"

@@ -33,8 +33,8 @@ PAPERS = {
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table or figure of a paper: its number, and its caption in our words.
 
-    ``without`` is the reason why we never fill it, for example because it is a drawing of the
-    design.
+    ``without`` is the reason why this package never fills the exhibit, for example because it is a
+    drawing of the design.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 UNTIMED = Filled(missing="tradeassay reproduce reads it from the recorded answers")
-"""The latency exhibit of a page that is built from scores alone."""
+"""The latency exhibit of a page that is built from scores alone, without answer times."""
 
 
 class FilledExhibit(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,10 +187,10 @@ def fill_paper(
 
 
 def median_of(values: Sequence[float], nothing: str = "not run") -> Measure:
-    """Return the median of values. Its bounds are the quartiles, not a confidence interval.
+    """Return the median of values, with the quartiles as bounds.
 
-    A single value has no bounds. Without values the measure has no score, for the reason
-    ``nothing``.
+    The quartiles are not a confidence interval. A single value has no bounds. If there are no
+    values, the measure has no value, and ``nothing`` is the reason.
     """
     if not values:
         return not_scored(nothing)
@@ -201,8 +201,10 @@ def median_of(values: Sequence[float], nothing: str = "not run") -> Measure:
 
 
 def mean_of(values: Iterable[float | None], nothing: str = "not run") -> Measure:
-    """Return the mean of the known values. If some are None, a note states the number of known
-    values.
+    """Return the mean of the known values.
+
+    If some values are None, a note states how many are known. If none is known, the measure has no
+    value, and ``nothing`` is the reason.
     """
     every = list(values)
     known = [value for value in every if value is not None]
@@ -269,7 +271,10 @@ def group_table(
 
 
 def groups_exhibit(*tables: Table | None) -> Filled:
-    """Return an exhibit of tables from :func:`group_table`, or with a reason if there are none."""
+    """Return an exhibit with the given tables of :func:`group_table`.
+
+    If all tables are None, the exhibit states that the kind of no model is known.
+    """
     known = tuple(table for table in tables if table is not None)
     if not known:
         return Filled(missing="the kind of no model is known: see kinds in models.toml")

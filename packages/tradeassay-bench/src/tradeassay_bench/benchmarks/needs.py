@@ -21,9 +21,9 @@ NeedStatus = Literal["there", "partly", "missing"]
 
 
 class DataNeed(msgspec.Struct, frozen=True):
-    """One kind of data that a benchmark uses.
+    """One kind of data that a benchmark uses, and whether a dataset has it.
 
-    ``found`` describes the dataset. ``changes`` describes the effect of missing data, and is empty
+    ``found`` describes the dataset. ``changes`` describes the effect of missing data. It is empty
     if the data is complete.
     """
 
@@ -34,7 +34,7 @@ class DataNeed(msgspec.Struct, frozen=True):
 
 
 def data_needs(benchmark: Benchmark, snapshot: Snapshot) -> tuple[DataNeed, ...]:
-    """Return the data needs of a benchmark compared with a dataset, most important first."""
+    """Return a benchmark's data needs and what a dataset provides, most important first."""
     view = snapshot.at(len(snapshot.sessions) - 1, "close")
     paper = benchmark.protocol in ("ktdfin", "stockbench")
     stocks = [item for item in view.instruments if item.kind == "stock"]
@@ -121,7 +121,7 @@ def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
 
 
 def _share(what: str, have: int, count: int, changes: str, of: str = " stocks") -> DataNeed:
-    """Return the need for data that ``have`` of ``count`` instruments have."""
+    """Return the need for a kind of data that ``have`` of ``count`` instruments have."""
     if have == count:
         return DataNeed(what, "there", f"{have} of {count}{of}", "")
     status: NeedStatus = "partly" if have else "missing"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @opt.workers
 @opt.executor("local")
 @json_option
-def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
+def run(plan: bool, extra_test: str | None, out: Path, **spec_options: Any) -> int:
     """Run agents on benchmarks, score them, and write the page.
 
     \b
@@ -53,45 +53,49 @@ def run(plan: bool, extra_test: str | None, out: Path, **described: Any) -> int:
     from tradeassay_bench.runs import RunSpec, plan as plan_spec, run as run_spec
     from tradeassay_bench.runs.store.archive import recorded_spec
 
-    as_json = described.pop("as_json")
-    options = {name: described.pop(name) for name in ("executor", "workers")}
-    recorded, what, name = described["recordings"], described["what"], described["name"]
-    asking = run_opt.take_asking(described, out, what[0])
+    as_json = spec_options.pop("as_json")
+    options = {name: spec_options.pop(name) for name in ("executor", "workers")}
+    recordings_path, targets = spec_options["recordings"], spec_options["what"]
+    name = spec_options["name"]
+    asking = run_opt.take_asking(spec_options, out, targets[0])
     # With only a benchmark's id, and perhaps a name, a recording determines the settings.
-    defaults = {"what": what, "name": name, "seeds": 1}
-    bare = len(what) == 1 and not run_opt.is_spec_file(what[0])
-    bare = bare and not any(value for key, value in described.items() if value != defaults.get(key))
-    code, asks_recall = run_opt.program_spec(what), False
+    defaults = {"what": targets, "name": name, "seeds": 1}
+    other_options = any(value for key, value in spec_options.items() if value != defaults.get(key))
+    only_benchmark_given = (
+        len(targets) == 1 and not run_opt.is_spec_file(targets[0]) and not other_options
+    )
+    code_spec, asks_recall = run_opt.program_spec(targets), False
     if (
         not plan
         and asking.replay
-        and bare
+        and only_benchmark_given
         and asking.recordings
-        and recorded not in (None, asking.recordings)
+        and recordings_path not in (None, asking.recordings)
     ):
         # A model may have recordings of several benchmarks. Each replay is a separate run.
-        parts = [part.removesuffix(".tar.xz") for part in recorded.parts[-2:] if part != "recorded"]
+        parts = [part for part in recordings_path.parts[-2:] if part != "recorded"]
+        parts = [part.removesuffix(".tar.xz") for part in parts]
         options.pop("executor")
-        played: Any = recorded_spec(asking.recordings)
-        folder = out / (name or "-".join(("replay", what[0], *parts)))
-        if isinstance(played, RunSpec):
+        spec: Any = recorded_spec(asking.recordings)
+        folder = out / (name or "-".join(("replay", targets[0], *parts)))
+        if isinstance(spec, RunSpec):
             # The run has the name of its folder, so that the name on its page can be used in
             # commands.
-            played = msgspec.structs.replace(played, name=folder.name)
-    elif code is not None and not plan:
-        played = code
-        folder = out / (name or Path(what[0]).stem.removesuffix(".plan.spec"))
+            spec = msgspec.structs.replace(spec, name=folder.name)
+    elif code_spec is not None and not plan:
+        spec = code_spec
+        folder = out / (name or Path(targets[0]).stem.removesuffix(".plan.spec"))
     else:
-        played = run_opt.build_spec(**described)
-        folder, asks_recall = out / played.name, extra_test == "recall"
+        spec = run_opt.build_spec(**spec_options)
+        folder, asks_recall = out / spec.name, extra_test == "recall"
     if plan:
-        planned = plan_spec(played, asking=asking, runs=out)
+        planned = plan_spec(spec, asking=asking, runs=out)
         if as_json:
             print_json(planned)
         else:
             print_table(f"plan of '{planned.name}'", ("what", "how much"), planned.rows())
         return 0
-    finished: Any = run_spec(played, folder, progress="auto", asking=asking, **options)
+    finished: Any = run_spec(spec, folder, progress="auto", asking=asking, **options)
     if asks_recall and not finished.failed:
         from tradeassay_bench.examine.assay_file import record_assay
         from tradeassay_bench.examine.judge import assay
@@ -153,7 +157,7 @@ _folder = click.Path(path_type=Path, file_okay=False, exists=True)
 @json_option
 @exit_4_on_internal_error
 def verify(
-    run: str, out: Path, workers: int | None, page: Path | None, as_json: bool, **bound: Any
+    run: str, out: Path, workers: int | None, page: Path | None, as_json: bool, **check_options: Any
 ) -> int:
     """Replay a recorded run from its data, rules and recorded replies, and compare every claim.
 
@@ -173,54 +177,54 @@ def verify(
     from tradeassay_bench.runs.verify.plans import verify_anything
     from tradeassay_bench.runs.verify.report import verify as verify_run
 
-    plan, pages = bound["plan"], bound["pages"]
+    plan, pages = check_options["plan"], check_options["pages"]
     if page is not None and Path(run).is_file():
         raise click.UsageError(
             "-o is only valid with a run's folder: drop it for an archive or an arena"
         )
-    sealed, found = None, _verify_other(run, out, pages, workers, bound=plan is not None)
+    sealed, verification = None, _verify_other(run, out, pages, workers, has_plan=plan is not None)
     path = Path(run)
-    if found is None:
+    if verification is None:
         if pages is not None:
             raise click.UsageError("--pages is only valid with an arena: drop it for a run")
         path = path if path.is_file() else run_opt.find_run(run, out)
         check = partial(
             verify_run,
             workers=workers,
-            programs=not bound["no_programs"],
+            programs=not check_options["no_programs"],
             progress=PacedCount(say),
-            copies=bound["task_file"] or bound["agent_files"],
+            copies=check_options["task_file"] or check_options["agent_files"],
         )
-        sealed, found = verify_anything(path, plan=plan, check=check)
-        if found is not None and not path.is_file() and not found.contradicted:
+        sealed, verification = verify_anything(path, plan=plan, check=check)
+        if verification is not None and not path.is_file() and not verification.contradicted:
             from tradeassay_bench.report.verifying import check_beside
 
-            found = check_beside(load_run(path), found)
-    status = 0 if found is None else found.exit_code
+            verification = check_beside(load_run(path), verification)
+    status = 0 if verification is None else verification.exit_code
     if as_json:
-        print_json({"seal": sealed, "verification": found, "exit_code": status})
+        print_json({"seal": sealed, "verification": verification, "exit_code": status})
     else:
-        show_verification(found, sealed)
+        show_verification(verification, sealed)
     if page is not None and (path / "manifest.json").is_file():
         from tradeassay_bench.report import write_html
 
-        say(f"report: {write_html(load_run(path), page, verified=found)}")
+        say(f"report: {write_html(load_run(path), page, verified=verification)}")
     return status
 
 
 def _verify_other(
-    run: str, runs: Path, pages: Path | None, workers: int | None, *, bound: bool
+    run: str, runs: Path, pages: Path | None, workers: int | None, *, has_plan: bool
 ) -> VerifyReport | None:
     """Verify an arena or a paper's folder, and return None for any other run.
 
-    ``bound`` is True if a plan was given. Arenas and papers have no plan.
+    ``has_plan`` is True if a plan was given. Arenas and papers have no plan.
     """
     folder = Path(run) if Path(run).is_dir() else runs / run
     season = "://" in run or (Path(run).is_file() and run_opt.holds_an_arena(Path(run)))
     paper = (folder / "paper.html").is_file()
     if not season and ((folder / "manifest.json").is_file() or not paper):
         return None
-    if bound:
+    if has_plan:
         raise click.UsageError("--plan is only valid with a run: drop it")
     from tradeassay_bench.report.verifying import read_paper, verify_paper
     from tradeassay_bench.runs.play.progress import PacedCount
@@ -233,8 +237,8 @@ def _verify_other(
         else [folder / name for name in record.runs if (folder / name).is_file()]
     )
     if not all(map(run_opt.holds_an_arena, files)):
-        found = f"{folder} contains files that are neither runs nor seasons"
-        raise UserError(found, hint="reproduce the paper again")
+        problem = f"{folder} contains files that are neither runs nor seasons"
+        raise UserError(problem, hint="reproduce the paper again")
     if record is not None and not files:
         return verify_paper(
             folder, record, partial(verify_run, workers=workers, progress=PacedCount(say))

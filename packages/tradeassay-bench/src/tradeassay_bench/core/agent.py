@@ -1,7 +1,7 @@
 """Define the contract between a day protocol and an agent.
 
 A trading day is a sans-I/O generator (``benchmarks/<id>/day.py``) that yields a :data:`Request` and
-receives a :data:`Reply`. A rule replies at once, a model through ``llm``, and a foreign agent
+receives a :data:`Reply`. A rule replies directly, a model through ``llm``, and a foreign agent
 through a pipe.
 """
 
@@ -105,9 +105,9 @@ class Agent(Protocol):
 class CostlyAgent(Agent, Protocol):
     """An agent whose answers cost money or time.
 
-    Each decision is written to disk at once. When a run is resumed, the agent receives its earlier
-    decisions through :meth:`recall` and is not queried again. (Any other agent is queried again and
-    must repeat its answers.)
+    Each decision is written to disk immediately. When a run is resumed, the agent receives its
+    earlier decisions through :meth:`recall` and is not queried again. (Any other agent is queried
+    again and must repeat its answers.)
     """
 
     def recall(self, observation: Observation, decision: Decision) -> None:

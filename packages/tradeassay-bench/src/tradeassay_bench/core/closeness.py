@@ -15,7 +15,9 @@ _RELATIVE: Final = 1e-9
 _ABSOLUTE: Final = 1e-12
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 _DIGITS = 10
-"""A number with fewer digits was rounded, so its last digits must match exactly."""
+"""Smallest number of digits at which a number counts as not rounded. The last digits of a rounded
+number must match exactly.
+"""
 
 
 def close(number: float, other: float) -> bool:

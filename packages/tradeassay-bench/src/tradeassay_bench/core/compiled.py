@@ -43,6 +43,7 @@ class Compiler:
         self._counted = counted
 
     def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
+        """Compile a function that Python calls."""
         return self._compile(function)
 
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
@@ -59,7 +60,7 @@ class Compiler:
         )
 
     def module(self, name: str, source: str) -> ModuleType:
-        """Return generated source as a module, stored next to the compiled code.
+        """Return generated source as a module. Its file is stored next to the compiled code.
 
         Numba caches only functions with a source file. Different sources need different names.
         """

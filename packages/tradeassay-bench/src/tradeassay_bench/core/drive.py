@@ -1,8 +1,8 @@
 """Run a dialogue: pass a generator's questions to an answerer and send back the replies.
 
 A dialogue is a *sans-I/O generator*. It yields a question, receives the reply, and returns its
-result. :func:`drive` takes a synchronous answerer, :func:`adrive` an asynchronous one. Only
-:func:`fault_of` converts a foreign exception to a :class:`Fault`.
+result. :func:`drive` takes a synchronous answerer, :func:`adrive` an asynchronous one. All foreign
+exceptions are converted to a :class:`Fault` by :func:`fault_of`.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def relay(
     dialogue: Generator[Ask, Reply, Result],
     answer: Callable[[Ask], Generator[Outer, OuterReply, Reply]],
 ) -> Generator[Outer, OuterReply, Result]:
-    """Run one dialogue inside another.
+    """Run one dialogue inside another and return its result.
 
-    ``answer`` replies to an inner question by yielding questions of the outer dialogue.
+    ``answer`` replies to a question of the inner dialogue by yielding questions of the outer one.
     """
     try:
         now = advance(dialogue)
@@ -118,15 +118,16 @@ _INSTALLED = (*our_folders(), *(sysconfig.get_path(name) for name in _LIBRARIES)
 
 
 def at_line(file: str, line: int | str | None) -> str:
-    """Return a place in code as the end of a failure's text: `` (trend.py, line 18)``."""
+    """Return a position in code as the end of a failure's text: `` (trend.py, line 18)``."""
     return f" ({Path(file).name}, line {line})"
 
 
 def fault_in_user_code(error: BaseException) -> Fault:
-    """Return the record of an exception in a user's code, with the last line reached in that code.
+    """Return the record of an exception, with the last line that it reached in the user's code.
 
     The record contains the file's name without its folder, so that two runs of one spec in
-    different folders do not differ.
+    different folders do not differ. If the exception passed through no user code, the record has no
+    line.
     """
     fault = fault_of(error)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

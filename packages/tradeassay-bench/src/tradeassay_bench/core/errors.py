@@ -30,7 +30,10 @@ class ExchangeError(TradeassayError):
 
 
 class LedgerError(TradeassayError):
-    """An accounting identity does not hold. Never caught: wrong money is worse than no result."""
+    """An accounting identity does not hold.
+
+    This error is never caught, because wrong money is worse than no result.
+    """
 
 
 class NotFinite(LedgerError):

@@ -22,9 +22,9 @@ class AccountTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The rules by which a ledger checks an account.
 
     ``t_plus_1``: shares bought in a session cannot be sold in the same session. ``margin``: cash
-    and positions may be negative. At every mark, equity must cover the maintenance rates times the
-    long and short exposure, unless the session has a margin call. A cash account (the default)
-    never has negative cash or a negative position.
+    and positions may be negative. In a margin account, equity must cover the maintenance rates
+    times the long and short exposure at every mark, unless the session has a margin call. A cash
+    account (the default) never has negative cash or a negative position.
     """
 
     t_plus_1: bool = False
@@ -97,7 +97,7 @@ class Rejected(msgspec.Struct, frozen=True, tag="rejected", gc=False):
 
 
 class Trimmed(msgspec.Struct, frozen=True, tag="trimmed", gc=False):
-    """A fill below the requested quantity, with its cause (volume participation, lots, cash)."""
+    """An order that was cut to a smaller quantity, with the reason (volume, lots, cash ...)."""
 
     order_id: str
     symbol: str
@@ -107,7 +107,7 @@ class Trimmed(msgspec.Struct, frozen=True, tag="trimmed", gc=False):
 
 
 class Rested(msgspec.Struct, frozen=True, tag="rested", gc=False):
-    """A good-till-cancelled order, or its unfilled remainder, that waits for a later session."""
+    """A good-till-cancelled order, or its unfilled remainder, that rests until a later session."""
 
     order_id: str
     symbol: str
@@ -115,7 +115,11 @@ class Rested(msgspec.Struct, frozen=True, tag="rested", gc=False):
 
 
 class Expired(msgspec.Struct, frozen=True, tag="expired", gc=False):
-    """A limit or stop order that expired before its price was reached."""
+    """An order that ended without a fill.
+
+    A day order expires if its price was not reached. A resting order expires if a new order
+    supersedes it, or if its name is split or delisted.
+    """
 
     order_id: str
     symbol: str
@@ -131,9 +135,9 @@ class DividendPaid(msgspec.Struct, frozen=True, tag="dividend", gc=False):
 
 
 class SplitApplied(msgspec.Struct, frozen=True, tag="split", gc=False):
-    """A split that changed a holding by ``ratio`` to ``quantity`` shares.
+    """A split that multiplied a holding by ``ratio``, to ``quantity`` shares.
 
-    A fraction below the smallest step is paid out (``cash``).
+    A remainder of less than the smallest step is paid out in ``cash``.
     """
 
     symbol: str
@@ -207,8 +211,8 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``events.jsonl``: the decision of a session and its consequences.
 
     ``opening`` contains the events before the decision (splits, dividends, delistings). ``events``
-    contains the market's events, ending with :class:`Marked`. If the decision is made after the
-    open, the fills of resting orders come first in ``events`` and precede the decision.
+    contains the market's events and ends with :class:`Marked`. If the agent decides after the open,
+    fills of resting orders that happened before the decision come first in ``events``.
     """
 
     step: int

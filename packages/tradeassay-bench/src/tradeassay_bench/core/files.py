@@ -17,6 +17,7 @@ from tradeassay.core.secrets import without_secrets
 from tradeassay_bench.core.errors import RunError
 
 NAME_LENGTH = 80
+"""Maximum length of a file name, in characters."""
 
 
 def safe_name(text: str) -> str:

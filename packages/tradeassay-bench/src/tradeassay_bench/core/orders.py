@@ -10,13 +10,13 @@ import msgspec
 # The valid range of amounts, sizes and prices. Numbers outside it are refused on input.
 
 LARGEST = 2.0**53
-"""The largest size or amount. Above it float64 cannot represent every whole number."""
+"""Largest size or amount. Above it, float64 cannot represent every whole number."""
 
 LEAST_PRICE, LARGEST_PRICE = 1e-12, 1e12
 """Range of valid prices: from below any tick to above any price ever quoted."""
 
 SMALLEST = float_info.min
-"""The smallest nonzero size. Smaller (subnormal) numbers have already lost digits."""
+"""Smallest nonzero size. Smaller (subnormal) numbers have already lost digits."""
 
 
 def not_a_size(amount: float) -> str | None:

@@ -20,11 +20,12 @@ _BYTES = 16
 
 
 def draw_secret() -> str:
+    """Return a new random secret."""
     return secrets.token_hex(_BYTES)
 
 
 def seed_from(secret: str, *names: str | int) -> int:
-    """Return the seed for ``names`` under a secret: the SHA-256 of all of them as an integer.
+    """Return the seed for ``names`` under a secret: the SHA-256 of the secret and all names.
 
     The parts are delimited: ``("ab", "c")`` and ``("a", "bc")`` have different seeds.
     """

@@ -12,6 +12,7 @@ _NUMBER = re.compile(r"[+−$-]?[\d.,/]+%?( to [+−$-]?[\d.,]+%?)?|n/a")
 
 
 def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell:
+    """Return a table cell for a measure. ``form`` is its number format."""
     return Cell(measure=measure, form=form, bar=bar)
 
 
@@ -26,6 +27,7 @@ def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unk
 
 
 def figures(found: Mapping[str, Measure], names: Iterable[str], form: str = "{:.2f}") -> list[Cell]:
+    """Return one table cell for each measure in ``names``."""
     return [figure(found[name], form) for name in names]
 
 
@@ -43,6 +45,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def line(name: str, *cells: Cell, ours: bool = False, unranked: str | None = None) -> Row:
+    """Return a table row with a text heading."""
     return Row(Cell(name), cells, ours=ours, unranked=unranked)
 
 
@@ -98,6 +101,7 @@ def table(
     *,
     folded: bool = False,
 ) -> Table:
+    """Return a table from iterables of columns and rows."""
     return Table(
         title=title, columns=(*columns,), rows=(*rows,), caption=caption, note=note, folded=folded
     )

@@ -39,6 +39,7 @@ def instant(moment: datetime) -> Instant:
 
 
 def midnight(day: date) -> Instant:
+    """Return the instant of a day's midnight in UTC."""
     return (day - date(1970, 1, 1)).days * DAY
 
 
@@ -53,7 +54,7 @@ def iso(at: Instant) -> str:
 
 
 def parse_iso(text: str) -> Instant:
-    """Return the instant of an ISO time stamp with a time zone, such as the output of :func:`iso`.
+    """Return the instant of an ISO timestamp with a time zone, such as the output of :func:`iso`.
 
     Raises :class:`UserError` for any other text.
     """
@@ -83,15 +84,15 @@ def parse_day(text: str) -> date:
 
 
 def day_text(given: date | _T) -> str | _T:
-    """Return a date as text for :func:`parse_day`, and any other value unchanged.
+    """Return a date as text for :func:`parse_day`. None and texts are returned unchanged.
 
-    Time stamps of numpy and pandas are dates too.
+    Timestamps of numpy and pandas are accepted as dates.
     """
     return given if given is None or isinstance(given, str) else str(given)[:10]
 
 
 class Clock(Protocol):
-    """The source of the current time, injected so that no test or backtest reads the wall clock."""
+    """A source of the current time. It is passed to functions so that no test reads the wall clock."""
 
     def now(self) -> Instant:
         """Return the current time."""

@@ -18,7 +18,7 @@ from tradeassay_bench.core.time import Instant
 
 
 class Board(StrEnum):
-    """The listing board. It determines the daily price limit on A-share venues."""
+    """The listing board, which determines the daily price limit on A-share venues."""
 
     NONE = "none"
     MAIN = "main"
@@ -128,8 +128,9 @@ class MarketView(Protocol):
         """Return the facts about one instrument."""
 
     def sessions(self, lookback: int | None = None) -> Days:
-        """Return the dates of the last ``lookback`` completed sessions (all by default), oldest
-        first.
+        """Return the dates of the last ``lookback`` completed sessions, oldest first.
+
+        Without ``lookback``, return all completed sessions.
         """
 
     def bars(
@@ -144,10 +145,10 @@ class MarketView(Protocol):
         """Return today's opening prices as traded, or None before the session opens."""
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
-        """Return a symbol's last completed minute bars: their closing instants and fields."""
+        """Return the closing instants and the fields of a symbol's last completed minute bars."""
 
     def tradable(self) -> Bools:
-        """Return a mask of the columns that are listed and not suspended, as last known."""
+        """Return a mask of the columns that are listed and, as far as is known, not suspended."""
 
     def members(self, index: str) -> tuple[str, ...]:
         """Return an index's members as of the clock, in column order."""
@@ -161,10 +162,10 @@ class MarketView(Protocol):
     def news(
         self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
     ) -> tuple[NewsItem, ...]:
-        """Return items published in (since, clock], newest first."""
+        """Return the items published after ``since`` and up to the clock, newest first."""
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
-        """Return corporate actions that became known in (since, clock]."""
+        """Return the corporate actions that became known after ``since`` and up to the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ class Position(msgspec.Struct, frozen=True, gc=False):
 class AccountState(msgspec.Struct, frozen=True):
     """An agent's own account as the agent sees it.
 
-    ``positions`` are in the order in which they were opened.
+    ``positions`` has the order in which the positions were opened.
     """
 
     cash: float
@@ -235,5 +236,6 @@ class AccountState(msgspec.Struct, frozen=True):
     positions: Mapping[str, Position]
 
     def weight(self, symbol: str) -> float:
+        """Return a position's value as a fraction of NAV, or 0 if the symbol is not held."""
         position = self.positions.get(symbol)
         return 0.0 if position is None or self.nav == 0 else position.value / self.nav

@@ -305,7 +305,9 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
     return mask
 
 
-def _returns(snapshot: Snapshot, view: AsOfView, price: OpenOrClose, rows: range) -> tuple[Bools, Floats]:
+def _returns(
+    snapshot: Snapshot, view: AsOfView, price: OpenOrClose, rows: range
+) -> tuple[Bools, Floats]:
     """Return which names have a price in each session, and the return of one share.
 
     The return is over the session. A share is marked as in an account: at its price, or at its last

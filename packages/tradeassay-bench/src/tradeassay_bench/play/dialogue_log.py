@@ -23,9 +23,10 @@ from tradeassay_bench.play.episode import AddressedQuestion
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """The sums of calls, tokens and dollars over several answers.
+    """The totals of calls, tokens and dollars over several answers.
 
-    ``usd`` covers the answers with a known price. ``unpriced`` counts the answers without one.
+    ``usd`` is the cost of the answers with a known price. ``unpriced`` counts the answers without a
+    known price.
     """
 
     calls: int = 0
@@ -53,7 +54,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def words(self) -> str:
-        """Return the sums as text: ``120 calls, 345,000 tokens, $1.23``."""
+        """Return the totals as text: ``120 calls, 345,000 tokens, $1.23``."""
         calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
         if self.unpriced == self.calls and not self.tokens:
             return calls  # an external program that reports neither tokens nor money
@@ -68,6 +69,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def total(parts: Iterable[Spending]) -> Spending:
+    """Return the totals of several ``Spending`` values."""
     listed = list(parts)
     return Spending(
         calls=sum(part.calls for part in listed),
@@ -81,8 +83,9 @@ def total(parts: Iterable[Spending]) -> Spending:
 class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question and its answer.
 
-    ``messages`` contains only the messages that the previous question of the step did not have.
-    They follow the first ``kept`` messages of that question. ``tools`` names the tools offered.
+    ``kept`` is the number of leading messages that are the same as in the previous question of the
+    step. ``messages`` contains the messages after them. ``tools`` contains the names of the tools
+    offered.
     """
 
     step: int
@@ -98,10 +101,10 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class DialogueLog:
-    """Continues an episode's conversations after the ``steps`` in its journal.
+    """Append to an episode's ``dialogue.jsonl`` after the ``steps`` in its journal.
 
-    Use it as a context manager. ``spending`` sums up all answers in the file. Raises
-    :class:`RunError` if the file is damaged or ends before the journal.
+    Use it as a context manager. ``spending`` contains the totals of all answers in the file.
+    Entering it raises :class:`RunError` if the file is damaged or ends before the journal.
     """
 
     def __init__(self, path: Path, steps: int) -> None:
@@ -137,6 +140,7 @@ class DialogueLog:
         return self
 
     def append(self, lines: Sequence[DialogueLine]) -> None:
+        """Append the lines of one step and sync them to disk."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
         content = b"".join(_ENCODER.encode(line) + b"\n" for line in lines)
@@ -160,11 +164,11 @@ class MemoryDialogue:
 
 
 Lines = DialogueLog | MemoryDialogue
-"""The log of an episode's questions and answers. ``spending`` sums up all answers."""
+"""A log of an episode's questions and answers, in a file or in memory."""
 
 
 def read_dialogue(path: Path) -> Iterator[DialogueLine]:
-    """Yield the lines of an episode's dialogue; none if there is no file.
+    """Yield the lines of an episode's dialogue. Yields nothing if the file does not exist.
 
     Raises :class:`RunError` for a damaged file.
     """
@@ -182,10 +186,10 @@ def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...
 
 
 class Scribe:
-    """Collects the lines of one step, with only the new messages of each question.
+    """Collect the lines of one step, with only the new messages of each question.
 
-    This :class:`~tradeassay_bench.play.episode.Recorder` has no earlier replies. Answers from
-    before an interruption are in the model's recording.
+    This :class:`~tradeassay_bench.play.episode.Recorder` knows no earlier replies, because answers
+    from before an interruption are stored in the model's recording.
     """
 
     def __init__(self, step: int, session: str) -> None:

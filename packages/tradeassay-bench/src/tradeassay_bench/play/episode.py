@@ -6,8 +6,8 @@ with its address and returns the record of the step. :meth:`Episode.records` and
 external programs, Inspect samples, MCP clients, the planner and the leak test all use this class.
 They differ only in the answerer.
 
-Rounds of the arena have no market. They share the order of sources for answers: first a
-:class:`Recorder` with the replies from before an interruption, then an answerer.
+Rounds of the arena have no market. Both episodes and rounds look for an answer first in a
+:class:`Recorder`, which has the replies from before an interruption, and then query an answerer.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ Ask_co = TypeVar("Ask_co", covariant=True)
 Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 UNAVAILABLE = frozenset(("over_budget", "unreachable", "rate_limited", "rejected"))
-"""Kinds of error that are unrelated to the agent: it was not reached, or must not be queried.
+"""Kinds of errors for which the agent is not responsible: it was not reached, or must not be
+queried.
 
-They end an episode. If such days counted as the agent's failures, a broken cable would become a
-trading result.
+Such an error ends the episode. It does not count as a failed decision, because a network fault must
+not become a trading result.
 """
 _DECISION = msgspec.json.Decoder(Decision)
 _ORDER = msgspec.json.Decoder(Order)
@@ -63,24 +64,28 @@ class NoAnswer(ModelError):
 
 
 class AddressedQuestion(NamedTuple, Generic[Ask]):
-    """A question with its address: episode, step, sample, and its number within the step."""
+    """A question and its address: the episode, the step, the seed, and the number within the step."""
 
     request: Ask
     place: QuestionPlace
 
 
 class Conversation(Protocol[Ask_co, Reply_contra]):
-    """A benchmark's rules for one episode: the questions of a step and the memory between steps."""
+    """The interface of a protocol within one episode: it asks the questions of each session.
 
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None: ...
+    An object belongs to one episode. It can remember earlier sessions.
+    """
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start the episode. All randomness comes from ``rng``."""
 
     def dialogue(self, observation: Observation) -> Generator[Ask_co, Reply_contra, Decision]:
         """Yield the questions of one step and return the decision."""
 
     def remember(self, observation: Observation, decision: Decision) -> None:
-        """Remember a step that is over.
+        """Update the memory after a step.
 
-        Also called for every recorded step when an episode is resumed.
+        This method is also called for every recorded step when an episode is resumed.
         """
 
 
@@ -89,7 +94,8 @@ class Episode(Generic[Ask, Reply]):
 
     Call :meth:`open` or :meth:`resume`, then :meth:`step` until ``observation`` is None, then
     :meth:`close`. ``conversation`` is None for a caller that makes its own decisions and only calls
-    :meth:`decide`. Raises :class:`UserError` for a market that the data does not have.
+    :meth:`decide`. Raises :class:`UserError` if the dataset does not contain the market's window,
+    venue or universe.
     """
 
     def __init__(
@@ -115,6 +121,7 @@ class Episode(Generic[Ask, Reply]):
         return EpisodeInfo(episode=self.key, seed=self.seed, rules=self.market.rules)
 
     def open(self) -> Observation:
+        """Start the episode and return its first observation."""
         seen = self.market.reset()
         self.observation = seen
         return seen
@@ -122,11 +129,11 @@ class Episode(Generic[Ask, Reply]):
     def resume(
         self, records: Iterable[StepRecord], witness: Witness | None = None
     ) -> Observation | None:
-        """Continue after a journal and return the next observation, or None if it was complete.
+        """Continue after a journal.
 
-        ``witness`` is called for every replayed step. Raises
-        :class:`~tradeassay_bench.core.errors.RunError` if a replayed record differs from the
-        journal.
+        Return the next observation, or None if the journal is complete. ``witness`` is called for
+        every replayed step. Raises :class:`~tradeassay_bench.core.errors.RunError` if a replayed
+        record differs from the journal.
         """
         conversation = self._conversation
 
@@ -140,6 +147,7 @@ class Episode(Generic[Ask, Reply]):
         return self.observation
 
     def step(self) -> Generator[AddressedQuestion[Ask], Reply, StepRecord]:
+        """Yield the questions of one session with their addresses, trade, and return the record."""
         seen, conversation = self.observation, self._conversation
         if seen is None or conversation is None:
             raise UserError("the episode has no open step", hint="open() an episode first")
@@ -148,7 +156,7 @@ class Episode(Generic[Ask, Reply]):
         return self.decide((yield from self._talking))
 
     def decide(self, decision: Decision) -> StepRecord:
-        """Execute a decision of the caller and return its record."""
+        """Execute a decision made by the caller and return the record of the step."""
         seen = self.observation
         if seen is None:
             raise UserError("the episode is over or was not started", hint="open() it")
@@ -161,6 +169,7 @@ class Episode(Generic[Ask, Reply]):
         return step.record
 
     def close(self) -> None:
+        """End the episode and the dialogue in progress."""
         if self._talking is not None:
             self._talking.close()
         self._talking = None
@@ -182,7 +191,10 @@ class Episode(Generic[Ask, Reply]):
 def addressed(
     dialogue: Generator[Ask, Reply, Result], place: QuestionPlace
 ) -> Generator[AddressedQuestion[Ask], Reply, Result]:
-    """Yield the questions of a dialogue with their addresses. The first address is ``place``."""
+    """Yield the questions of a dialogue with their addresses, and return the dialogue's result.
+
+    ``place`` is the address of the first question.
+    """
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -196,11 +208,12 @@ def addressed(
 
 
 def as_recorded(decision: Decision) -> Decision:
-    """Return a decision as the journal will contain it, where an amount of 100 is 100.0.
+    """Return a decision in the form that the journal stores, for example 100.0 for an amount of
+    100.
 
-    The market gets exactly this decision, so that a live run and its replay cannot differ. An order
-    with a number that JSON cannot represent (an infinity, NaN, a number beyond float64) is removed
-    and counted as a failure. The remaining orders trade.
+    The market executes this form, so that a live run and its replay cannot differ. An order with a
+    number that JSON cannot represent (an infinity, NaN, a number beyond float64) is removed and
+    counted as a failure. The remaining orders trade.
     """
     try:
         if all(map(_finite, decision.orders)):
@@ -231,7 +244,7 @@ def _finite(order: Order) -> bool:
 
 
 def _unwritable(order: Order) -> str | None:
-    """Return why a journal cannot store an order without a change, or None."""
+    """Return the reason why a journal cannot store an order unchanged, or None."""
     try:
         for name in ("amount", "limit_price", "stop_price"):
             number = getattr(order, name)
@@ -290,8 +303,8 @@ def recorded(
 def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
     """Return a function that answers requests with an agent.
 
-    An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a
-    crash.
+    An exception of the agent becomes a failed decision of kind ``agent``, so that the run
+    continues.
     """
 
     def answer(request: AskDecision) -> Decision:

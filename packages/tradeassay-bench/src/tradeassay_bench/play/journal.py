@@ -2,9 +2,9 @@
 
 This module also replays journals into value paths, holdings and trades.
 
-A process that is killed while it writes leaves complete lines and at most one incomplete line at
-the end. That line is removed. A damaged line before complete lines has a different cause (a broken
-disk, an edit) and is an error.
+If a process is killed while it writes, the file has complete lines and at most one incomplete line
+at the end, which is removed. A damaged line before complete lines has a different cause, such as a
+broken disk or an edit, and is an error.
 """
 
 import os
@@ -41,10 +41,10 @@ from tradeassay_bench.core.events import (
 from tradeassay_bench.core.files import append_durably, take_lock
 
 EVERY_LINE, BATCHED = 1, 512
-"""The maximum number of lines in memory before they are written and synced.
+"""Number of lines in memory at which they are written and synced.
 
 It is one for agents whose answers cost money or time. All other agents repeat lost lines exactly,
-so their lines may wait.
+so their lines may stay in memory for longer.
 """
 
 R = TypeVar("R", bound=JournalRecord)
@@ -61,7 +61,10 @@ class JournalLine(NamedTuple, Generic[R]):
 
 
 def read_lines(path: Path) -> tuple[tuple[JournalLine[StepRecord], ...], int]:
-    """Return the lines of a trading episode's journal and their size, as :func:`lines_of` does."""
+    """Return the complete lines of a trading episode's journal and their size in bytes.
+
+    The rules are those of :func:`lines_of`.
+    """
     return lines_of(path, STEP_DECODER)
 
 
@@ -114,9 +117,9 @@ def read_records(path: Path) -> Iterator[StepRecord]:
 
 
 class JournalOf(Generic[R]):
-    """Continues ``events.jsonl``.
+    """Append to an episode's ``events.jsonl``.
 
-    ``lines`` are the lines of the file. An incomplete last line is removed on opening.
+    ``lines`` contains the lines that the file had on opening. An incomplete last line is removed.
 
     Use it as a context manager. Leaving it writes the lines in memory, also after an error, so that
     no decision is lost. Entering it raises :class:`RunError` for a damaged line, and if another
@@ -150,7 +153,7 @@ class JournalOf(Generic[R]):
         return self
 
     def append(self, raw: bytes) -> None:
-        """Append one line. If no line may wait in memory, it is durable on return."""
+        """Append one line. Without batching, the line is on disk when this method returns."""
         self._waiting.append(without_secrets(raw))
         if len(self._waiting) >= self.batch:
             self.flush()
@@ -182,7 +185,7 @@ class MemoryJournal(Generic[R]):
 
 
 LinesOf = JournalOf[R] | MemoryJournal[R]
-"""The journal of an episode, with the earlier lines and a method to append new ones."""
+"""The journal of an episode, in a file or in memory."""
 
 
 class Journal(JournalOf[StepRecord]):
@@ -292,8 +295,8 @@ def series_from_records(
 class Holdings:
     """The holdings at the end of each session, as fractions of the account's value.
 
-    ``weights`` has shape (sessions, symbols). ``symbols`` are in the order of their first holding.
-    Short positions are negative.
+    ``weights`` has shape (sessions, symbols). The order of ``symbols`` is that of their first
+    holding. Short positions have negative weights.
     """
 
     sessions: tuple[str, ...]
@@ -304,7 +307,7 @@ class Holdings:
 def holdings_from_records(records: Iterable[StepRecord]) -> Holdings:
     """Replay a journal and return the weights at the end of each session.
 
-    They are 0 for an account with a value of zero.
+    All weights are 0 in a session that ends with an account value of zero.
     """
     sessions: list[str] = []
     held: list[dict[str, float]] = []

@@ -2,7 +2,7 @@
 
 Every session has five phases:
 
-1. Before the open, the day's splits, dividends and delistings are booked (``opening``).
+1. Before the open, the day's splits, dividends and delistings are applied (``opening``).
 2. If the agent decides at the open or at the close, resting orders are matched with the auction or
    the bar that the agent is about to see. No order can therefore be withdrawn with hindsight.
 3. The agent sees the data known at the configured moment, and decides.
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from tradeassay_bench.data.snapshot import SessionPhase
 
 Decide = Literal["pre_open", "at_open", "close"]
-"""The moment of a decision.
+"""When the agent decides.
 
-It is before the open (bars up to yesterday are known), at the open (today's opening prices are also
-known), or at the close (today's whole bar is known).
+``pre_open``: before the open, when bars up to yesterday are known. ``at_open``: at the open, when
+today's opening prices are also known. ``close``: at the close, when today's whole bar is known.
 """
 OpenOrClose = Literal["open", "close"]
 
@@ -47,11 +47,11 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The rules of one episode, apart from the data and the agent.
 
     ``universe`` is an index whose dated members may be bought, or ``"all"`` for all listed names
-    except index funds. ``IDX:20`` limits it to the 20 names most traded before the first session.
-    ``first`` and ``last`` are the first and last days of the traded sessions. All earlier sessions
-    are history. ``max_weight`` and ``max_positions`` limit single names and their number. None
-    means the venue's own limits. If both exist, the stricter limit applies. ``index`` is the
-    benchmark of the results.
+    except index funds. ``IDX:20`` limits the universe to the 20 names most traded before the first
+    session. ``first`` and ``last`` are the first and last days of the traded sessions. All earlier
+    sessions are history. ``max_weight`` limits the weight of a name and ``max_positions`` the
+    number of positions. None means the venue's own limit. If both exist, the stricter limit
+    applies. ``index`` is the benchmark of the results.
 
     Raises :class:`UserError` for values that contradict each other. An order cannot be filled at a
     price that precedes the decision, and a session cannot be marked at a price older than its
@@ -105,7 +105,7 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 ALL = "all"
 RANKING_SESSIONS = 60
-"""The number of sessions before the first one that rank names for ``IDX:20`` by traded amount."""
+"""Number of sessions before the first one over which ``IDX:20`` ranks names by traded amount."""
 
 
 class DatedView(MarketView, Protocol):
@@ -115,9 +115,10 @@ class DatedView(MarketView, Protocol):
 
 
 class UniverseChoice(NamedTuple):
-    """The names of a universe.
+    """The names of a universe in one session.
 
-    ``symbols`` are in column order, with their ``columns``. ``buyable`` adds the index funds.
+    ``symbols`` are in column order, with their ``columns``. ``buyable`` contains the symbols and
+    the index funds.
     """
 
     symbols: tuple[str, ...]
@@ -128,7 +129,7 @@ class UniverseChoice(NamedTuple):
 class UniverseName(NamedTuple):
     """The parsed name of a universe.
 
-    It is ``IDX``, ``all``, or either with a number of names (``IDX:20``).
+    ``of`` is an index or ``all``. ``size`` is the number of names in ``IDX:20``, or None.
     """
 
     of: str
@@ -149,10 +150,10 @@ def parse_universe(text: str) -> UniverseName:
 def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     """Return the names of a universe with a size, or None for a universe without a size.
 
-    They are the most traded names (median amount over :data:`RANKING_SESSIONS` completed sessions)
-    among the names that could be bought at ``first``, the view before the first session. No later
-    data matters. Ties are resolved by column. Raises :class:`UserError` if there are fewer names
-    than the size.
+    ``first`` is the view before the first session. The names that could then be bought are ranked
+    by their median traded amount over :data:`RANKING_SESSIONS` completed sessions. No later data
+    matters. Ties are resolved by column. Raises :class:`UserError` if there are fewer names than
+    the size.
     """
     name = parse_universe(text)
     if name.size is None:
@@ -188,9 +189,9 @@ class Universe:
         self._choice = UniverseChoice((), _frozen([]), frozenset())
 
     def at(self, view: DatedView) -> UniverseChoice:
-        """Return today's choice.
+        """Return the session's choice of names.
 
-        Raises :class:`DataError` for an index that the data does not have.
+        Raises :class:`DataError` if the dataset does not contain the index.
         """
         symbols, gone = view.symbols, view.delisted_now()
         members = symbols if self.name == ALL else view.members(self.name)
@@ -222,7 +223,7 @@ def _frozen(columns: list[int]) -> Ints:
 # -- the market ---
 
 MOMENTS: dict[Decide, SessionPhase] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
-"""The view of a session at the moment of its decision."""
+"""The phase of the session in which the agent decides, by the value of ``decide``."""
 
 
 class Step(NamedTuple):
@@ -242,15 +243,16 @@ Witness = Callable[[Observation, StepRecord], None]
 class Market:
     """One account in one market.
 
-    It is deterministic: the same snapshot, config and decisions give byte-identical records. It
-    contains only the present session and the account, so that construction is cheap and replays are
-    fast.
+    The market is deterministic: the same snapshot, config and decisions give byte-identical
+    records. It contains only the present session and the account, so that construction is cheap and
+    replays are fast.
     """
 
     def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
         """Open a market.
 
-        Raises :class:`UserError` for a window, venue or universe that the data does not have.
+        Raises :class:`UserError` if the dataset does not contain the window or the universe, or if
+        the venue is unknown.
         """
         self.snapshot, self.config = snapshot, config
         venue = venues.get(config.venue)
@@ -286,6 +288,7 @@ class Market:
         return self._ledger
 
     def reset(self) -> Observation:
+        """Start the episode again with a new account, and return the first observation."""
         self._ledger = Ledger(self.config.cash, terms=self.venue.terms)
         self._exchange = Exchange(self.venue)
         self._step = 0
@@ -326,11 +329,12 @@ class Market:
     def restore(
         self, records: Iterable[StepRecord], witness: Witness | None = None
     ) -> Observation | None:
-        """Replay a journal's decisions and return the next observation, or None if it was complete.
+        """Replay a journal's decisions.
 
-        Every replayed record must be byte-identical to the record in the journal. Otherwise data,
-        rules or code have changed, and :class:`RunError` states the session. ``witness`` is called
-        for every replayed session. It restores the state of an agent.
+        Return the next observation, or None if the journal is complete. Every replayed record must
+        be byte-identical to the record in the journal. Otherwise data, rules or code have changed,
+        and :class:`RunError` states the session. ``witness`` is called for every replayed session
+        and can restore the state of an agent.
         """
         seen: Observation | None = self.reset()
         for record in records:
@@ -352,7 +356,9 @@ class Market:
         return seen
 
     def _open(self, *, deposit: bool = False) -> Observation:
-        """Begin a session: book the actions before the open, then return the observation."""
+        """Begin a session: apply the corporate actions before the open, then return the
+        observation.
+        """
         ledger, row = self.ledger, self.rows[self._step]
         at = self.snapshot.at
         whole, before = at(row, "close"), at(row, "pre_open")

@@ -120,7 +120,9 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
-        raise UserError(f"no network: {error}", hint="write e.g. 127.0.0.0/8 or ::1/128") from error
+        raise UserError(
+            f"invalid network: {error}", hint="write e.g. 127.0.0.0/8 or ::1/128"
+        ) from error
 
 
 def inward(address: Address) -> bool:

@@ -187,6 +187,7 @@ class DayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 DEFAULT = DayConfig()
+"""The limits of a day if the benchmark states none."""
 
 
 def day(
@@ -220,8 +221,8 @@ def day(
 class ByObservation:
     """The daily protocol for agents that see the observation itself.
 
-    Implements :class:`~tradeassay_bench.play.episode.Conversation`. It has no randomness and keeps
-    no state between days.
+    Implements :class:`~tradeassay_bench.play.episode.Conversation`. The protocol has no randomness
+    and keeps no state between days.
     """
 
     def __init__(self, config: DayConfig) -> None:
@@ -265,8 +266,8 @@ _CHOICES = {
 class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the daily protocol.
 
-    ``names`` is the maximum number of names to buy in the table, ordered by the traded amount of
-    the last session. Holdings are always included.
+    ``names`` is the maximum number of names in the table of names to buy. The names with the
+    largest traded amount in the last session are selected. Holdings are always included.
     """
 
     convention: Convention = "corrected"
@@ -340,7 +341,7 @@ SCHEMA = schema_of(OrdersAsked)
 class Daily(ModelProtocol):
     """The daily protocol for models.
 
-    It has no randomness and keeps no state between days.
+    The protocol has no randomness and keeps no state between days.
     """
 
     Config = DailyConfig
@@ -545,6 +546,8 @@ def show_day(seen: Observation, most: int) -> SessionShown:
 
 
 def _name(symbol: str, closes: Floats, tradable: bool) -> NameShown:
+    """Return a name's row of the table: its last close and its returns. Unknown numbers are None."""
+
     def known(value: float) -> float | None:
         return round(value, 4) if math.isfinite(value) else None
 

@@ -58,7 +58,10 @@ Rule = Callable[[Sequence[Move], DayView], Iterable[ActionViolation]]
 
 
 def check_orders(orders: Sequence[Order], day_view: DayView) -> tuple[ActionViolation, ...]:
-    """Return all rules that the orders break, in the order of :data:`RULES`."""
+    """Return a violation for every rule that the orders break, in the order of :data:`RULES`.
+
+    Violations about the number of orders and about unknown names come first.
+    """
     unreachable = tuple(_reach(orders, day_view))
     excluded = {
         violation.stock_id.symbol for violation in unreachable if violation.stock_id is not None
@@ -86,7 +89,7 @@ def move_of(order: Order, day_view: DayView) -> Move:
 
 
 def _count(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check the number of orders: at most ``max_candidates`` in total, and one order per name."""
+    """Yield violations of the number of orders: ``max_candidates`` in total, one per name."""
     most = day_view.config.max_candidates
     if len(orders) > most:
         yield ActionViolation(
@@ -101,7 +104,7 @@ def _count(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolati
 
 
 def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that only members are bought, and only holdings are sold."""
+    """Yield violations by purchases of names that are not members and sales of names not held."""
     members, held = day_view.members, day_view.account.positions
     for order in orders:
         if order.symbol in (members if order.side == "BUY" else held):
@@ -121,7 +124,7 @@ def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolati
 
 
 def _side(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that a side agrees with its target. The intention is never guessed."""
+    """Yield violations by orders whose side contradicts the target. The intention is never guessed."""
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
@@ -141,7 +144,7 @@ def _side_of(target: float, weight: float) -> Side:
 
 
 def _single_weight(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that no purchase brings a name above the largest weight."""
+    """Yield violations by purchases that bring a name above the largest weight."""
     most, nav = day_view.config.max_weight, day_view.account.nav
     for move in moves:
         if move.order.side != "BUY":
@@ -156,7 +159,9 @@ def _single_weight(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionV
 
 
 def _positions(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check purchases against the limit on positions, as if every order were filled."""
+    """Yield a violation if purchases exceed the limit on positions, assuming that every order
+    fills.
+    """
     held = set(day_view.account.positions)
     for move in moves:
         if move.after > 0:
@@ -170,7 +175,7 @@ def _positions(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViola
 
 
 def _settlement(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that no sale includes shares that T+1 locks or that are not held."""
+    """Yield violations by sales of shares that T+1 locks or that are not held."""
     for move in moves:
         if move.order.side != "SELL" or move.change >= 0:
             continue
@@ -186,7 +191,10 @@ def _settlement(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViol
 
 
 def _lots(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that shares are bought in lots, and sold in lots or together with the whole odd lot."""
+    """Yield violations by orders that are not in lots or are worth less than a lot.
+
+    A sale may include the whole odd lot.
+    """
     lot = day_view.rules.lot
     for move in moves:
         if move.order.unit != "shares":
@@ -234,7 +242,7 @@ def _within(move: Move, day_view: DayView) -> float:
 
 
 def _price_limits(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check price limits under ``paper``.
+    """Yield violations of the price limits, which are checked only under ``paper``.
 
     A name that closed at its upper limit cannot be bought. A name that closed at its lower limit
     cannot be sold.
@@ -252,7 +260,10 @@ def _price_limits(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionVi
 
 
 def _cash(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Check that cash and sale proceeds cover the purchases, at the last close and before costs."""
+    """Yield a violation if cash and sale proceeds do not cover the purchases.
+
+    Orders are valued at the last close, before costs.
+    """
     priced = [move for move in moves if move.price > 0]
     spent = float(np.sum([move.change * move.price for move in priced if move.change > 0]))
     raised = float(np.sum([-move.change * move.price for move in priced if move.change < 0]))
@@ -306,9 +317,9 @@ def select_valid_orders(
 ) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
     """Return the orders that are valid together, and the violations of the other orders.
 
-    Sales are checked first, because their proceeds pay for purchases. Then each order is kept if it
-    breaks no rule together with the orders kept before it. Orders that would change nothing are
-    dropped without a violation.
+    Sales are checked first, because their proceeds pay for purchases. Each order is kept if it
+    breaks no rule together with the orders that were already kept. Orders that would change nothing
+    are dropped without a violation.
     """
     known: list[Order] = []
     for submitted in orders:
@@ -346,6 +357,7 @@ def select_valid_orders(
 
 
 def _by_weight(order: Order, day_view: DayView) -> Order:
+    """Return an order in shares as an order for a target weight, from displayed share counts."""
     column = day_view.view.column(order.symbol)
     shown = day_view.price(column, float(day_view.last_close[column]), "close") or 0.0
     change = order.amount * shown / day_view.account.nav * (1.0 if order.side == "BUY" else -1.0)
@@ -409,7 +421,8 @@ _CHOICES = {"side": "BUY or SELL", "confidence": "a number from 0 to 1"}
 def read_submission(
     raw: str, wire: Wire, min_reason: int
 ) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
-    """Return an action's orders in true terms, its reason, and the mistakes of the other orders.
+    """Return an action's orders with their true symbols, its reason, and the unreadable orders'
+    mistakes.
 
     Raises :class:`BadArguments` for arguments that are not an action.
     """

@@ -237,8 +237,8 @@ class _SubmissionRefused(Refused):
 class _DayConversation:
     """The state of a day's conversation.
 
-    ``not_sent`` describes yesterday's orders that were dropped. The resulting decision is in true
-    terms. It is failed if no submission was accepted.
+    ``not_sent`` describes yesterday's orders that were dropped. The resulting decision has true
+    symbols. It is failed if no submission was accepted.
     """
 
     def __init__(
@@ -444,7 +444,10 @@ class _DayConversation:
         )
 
     def _refusal(self, reply: ModelReply, refused: Refused, left: int) -> Tail:
-        """Return the messages that remain of a refused attempt: the answer and its mistakes."""
+        """Return the messages of a refused attempt that stay in the conversation.
+
+        They are the answer, its tool results, and a message with its mistakes.
+        """
         assert isinstance(refused, _SubmissionRefused)
         feedback = self.wire.encode({"failures": refused.complaints, "kind": "feedback"})
         self.given = msgspec.structs.replace(self.given, feedback=feedback)
@@ -488,7 +491,7 @@ def _in_true_words(wrong: Complaint | ActionViolation) -> str:
 
 
 HISTORY = 300
-"""Number of sessions before the first one that have their own labels. Labels of older days follow
+"""Number of sessions before the first one that have separate labels. Labels of older days follow
 the calendar.
 """
 
@@ -563,7 +566,7 @@ class Ktdfin(ModelProtocol):
         return Wire(self._masked(observation).gate(observation.view))
 
     def _masked(self, observation: Observation) -> Mask:
-        """Return the episode's mask, whose calendar ends today."""
+        """Return the episode's mask. Its calendar ends today. The mask is created on the first day."""
         if self._mask is None:
             first = cast("Snapshot", _FirstDaySnapshot(observation))
             if self.config.news and self.config.mask_config.hides_stocks:
@@ -582,7 +585,7 @@ class Ktdfin(ModelProtocol):
 
 
 def _calendar(observation: Observation, lookback: int) -> Days:
-    """Return the last completed sessions and today."""
+    """Return the last ``lookback`` completed sessions, followed by today."""
     days = observation.view.sessions(lookback)
     today = np.datetime64(observation.session, "D")
     if days.size and days[-1] == today:

@@ -80,16 +80,16 @@ def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) ->
 
 
 YEAR = 253
-"""Number of bars that the factors need: 252 closes and the one before."""
+"""Number of bars that the factors need: 252 closes and the close before them."""
 _FIELDS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 
 
 class FactorFeed:
-    """Computes factors incrementally from an episode's views, one session at a time.
+    """Compute factors incrementally from an episode's views, one session at a time.
 
-    Days must be in order. A skipped day or a new listing restarts the feed from the view's history.
-    The values equal those of :func:`tradeassay.factors.last_row_of` up to rounding, which differs
-    because a split rescales earlier input. They depend only on the sequence of views.
+    Days must be in order. A skipped day or a new listing restarts the computation from the view's
+    history. The values equal those of :func:`tradeassay.factors.last_row_of` up to rounding, which
+    differs because a split rescales earlier input. They depend only on the sequence of views.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
 
 
 AT_LIMIT = 1e-9
-"""Tolerance of a threshold, equal to the exchange's."""
+"""Tolerance in comparisons with a price limit, equal to the exchange's tolerance."""
 BAR_DIGITS: dict[Field, int] = {
     "open": 4,
     "high": 4,
@@ -168,7 +168,7 @@ BAR_DIGITS: dict[Field, int] = {
     "volume": 0,
     "amount": 0,
 }
-"""Number of decimals of a bar in a model's tables. More decimals would only cost tokens."""
+"""Number of decimals in a model's tables, by field. More decimals would only cost tokens."""
 STEP = 0.005
 """Step of displayed weights if levels are hidden. Amounts are displayed in steps of this fraction
 of the initial account.
@@ -262,7 +262,7 @@ class DayView:
         return self.closes if self.shown is None else self.shown.bars("close", HISTORY)
 
     def index_levels(self, sessions: int) -> Floats:
-        """Return the displayed last levels of the benchmark index. The array is empty without an
+        """Return the last displayed levels of the benchmark index, or an empty array without an
         index.
         """
         index = self.rules.benchmark_index
@@ -340,12 +340,12 @@ class DayView:
 
     @cached_property
     def at_limit_up(self) -> Bools:
-        """Return a mask of the names that closed at or beyond their buffered upper limit."""
+        """Return a mask of the names that closed at or above their upper limit less the buffer."""
         return np.asarray(self.last_change >= self.roster.limits - AT_LIMIT)
 
     @cached_property
     def at_limit_down(self) -> Bools:
-        """Return a mask of the names that closed at or beyond their buffered lower limit."""
+        """Return a mask of the names that closed at or below their lower limit plus the buffer."""
         return np.asarray(self.last_change <= AT_LIMIT - self.roster.limits)
 
     @cached_property
@@ -412,6 +412,7 @@ def in_order(values: Floats, ties: Floats | None) -> Ints:
 
 
 def _change(closes: Floats, sessions: int) -> Floats:
+    """Return the return of every column over the last sessions, NaN if either close is missing."""
     if closes.shape[0] <= sessions:
         return np.full(closes.shape[1], np.nan)
     with np.errstate(all="ignore"):

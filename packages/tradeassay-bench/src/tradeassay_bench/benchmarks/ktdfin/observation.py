@@ -219,6 +219,7 @@ def _row(day_view: DayView, column: int) -> CandidateRow:
 
 
 def show_account(day_view: DayView) -> AccountShown:
+    """Return the account as displayed values."""
     account, positions = day_view.account, []
     for position in account.positions.values():
         stock = Stock(position.symbol)
@@ -273,7 +274,8 @@ def show_performance(
 
 
 def headlines(day_view: DayView, stock: Stock | None) -> tuple[Headline, ...]:
-    """Return the newest headlines about a stock, or about the market as a whole with None.
+    """Return the newest headlines about a stock, or about no stock in particular if ``stock`` is
+    None.
 
     Only headlines up to the view's clock are included.
     """

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
 
 class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """An order with a confidence, and its name's return from the fill at the open to the next open.
+    """An order with a confidence, and the return of its name from one open to the next.
 
-    The next open is the first time at which T+1 allows a purchase to be sold. The return includes
-    dividends. ``next_return`` is None if either open is missing.
+    The return starts at the open at which the order fills. The next open is the first time at which
+    T+1 allows the sale of purchased shares. The return includes dividends. ``next_return`` is None
+    if either open is missing.
     """
 
     step: int
@@ -83,6 +84,7 @@ def order_outcomes(records: Iterable[StepRecord], snapshot: Snapshot) -> tuple[O
 
 
 def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
+    """Return a symbol's return from the open of a row to the next open, or None if it is unknown."""
     if row + 1 >= len(snapshot.sessions):
         return None
     view = snapshot.at(row + 1, "close")
@@ -212,10 +214,9 @@ def ktdfin_panel(
 def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
     """Return the rate of days without a submission of the right form, after all retries.
 
-    Every failed day counts, regardless of the last failure: an answer of the wrong form, a
-    truncated or repeated answer, or no answer. A failed day does not count if one of its
-    submissions was refused for breaking a constraint, because constraints are checked only if the
-    form is right.
+    A failed day counts, whatever its last failure was: an answer of the wrong form, a truncated or
+    repeated answer, or no answer. It does not count if one of its submissions was refused for
+    breaking a constraint, because constraints are checked only if the form is right.
     """
     count = 0
     for record in records:

@@ -23,8 +23,8 @@ SHORT = 43
 WARM_UP = 252
 """Number of sessions required before a window, so that every factor has a value."""
 NEWS_BEGUN = 0.05
-"""News is available from the time at which this share of all headlines was published. Vendors have
-a few stray headlines from earlier years.
+"""Share of all headlines that must be published before news counts as available. Vendors have a few
+stray headlines from earlier years.
 """
 LONG = "long"
 
@@ -58,14 +58,14 @@ def paper_windows() -> tuple[PaperWindow, ...]:
 def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
     """Return the windows available in a dataset.
 
-    For real A-shares that cover the dates of a window, the window has these dates. Under ``paper``
-    it extends from the first to the last published day. Under ``corrected`` it has 43 sessions from
+    If real A-share data covers a published window, its dates are used. Under ``paper`` the window
+    extends from the first to the last published day. Under ``corrected`` it has 43 sessions from
     the first day. The long window always has its published dates.
 
-    In all other data a window is *structural* and has the length of the published one. The ten
-    windows are spread evenly over the sessions after a year of history and after the start of the
-    news, if real data has any. The long window is as long as the data allows. A window that does
-    not fit into the data is skipped.
+    In all other data a window is *structural*: it has the published length but other dates. The ten
+    short windows are spread evenly over the sessions after a year of history. In real data they
+    also start after the first news. The long window is as long as the data allows. A window that
+    does not fit into the data is skipped.
     """
     is_real = snapshot.facts.kind == "real"
     has_printed_dates = is_real and snapshot.calendar == "XSHG"

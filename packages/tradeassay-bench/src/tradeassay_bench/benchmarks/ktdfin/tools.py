@@ -1,5 +1,6 @@
-"""Implement the six research tools as pure functions of the day's view. Answers are written as
-JSON.
+"""Implement the six research tools as pure functions of the day's view.
+
+The results are encoded as JSON elsewhere.
 """
 
 import math
@@ -281,7 +282,7 @@ def compare_candidates(day_view: DayView, arguments: CompareArguments) -> Shown:
 
 
 def _dimension(day_view: DayView, dim: str, columns: Ints) -> Floats:
-    """Return the values of a dimension for some columns."""
+    """Return the values of one dimension for some columns."""
     values: Floats
     if dim in FACTOR_NAMES:
         values = day_view.factor_rows((dim,))[0, columns]

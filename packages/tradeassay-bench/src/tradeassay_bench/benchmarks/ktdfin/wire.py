@@ -1,9 +1,9 @@
-"""Encode typed results as masked JSON, and decode a model's JSON into typed arguments in true
-terms.
+"""Encode typed results as masked JSON, and decode a model's JSON into typed arguments.
 
-All traffic with the model passes through this module. Only this module encodes and decodes
-:class:`Stock`, :class:`Day` and :class:`Prose`, and the episode's mask determines their displayed
-values. They are neither structs nor dataclasses, because msgspec would encode those as objects.
+Decoded arguments have true symbols and days. All traffic with the model passes through this module.
+It encodes and decodes :class:`Stock`, :class:`Day` and :class:`Prose`, and the episode's mask
+determines their displayed values. These three classes are neither structs nor dataclasses, because
+msgspec would encode those as objects.
 
 An error never repeats a word that the model wrote. A guessed name would be masked on its way back,
 and the model would learn its alias.
@@ -42,7 +42,7 @@ class _Masked:
 
 
 class Stock(_Masked):
-    """A symbol."""
+    """The symbol of a stock. The model sees its alias."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Stock(_Masked):
 
 
 class Day(_Masked):
-    """A calendar day, ISO."""
+    """A calendar day as ISO text. The model sees the masked day."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class Day(_Masked):
 
 
 class Prose(_Masked):
-    """An external text, such as news, that may name a company or a date."""
+    """An external text, such as news, that may contain a company's name or a date."""
 
     __slots__ = ()
 

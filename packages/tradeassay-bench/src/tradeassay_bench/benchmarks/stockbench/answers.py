@@ -246,7 +246,7 @@ def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
 def _payable(
     decisions: Mapping[str, Decided], briefing: Briefing
 ) -> tuple[set[str], list[AnswerComplaint]]:
-    """Return the decisions that can be traded and paid for, and complaints about the others."""
+    """Return the symbols of the decisions that can be traded and paid for, and complaints."""
     config, rules = briefing.config, briefing.rules
     fine: set[str] = set()
     wrong: list[AnswerComplaint] = []

@@ -1,7 +1,7 @@
 """Collect the information that a model may see on one day.
 
-It contains the account, the names with prices, news and fundamentals, and the history of the
-model's actions.
+This information is the account, the names with prices, news and fundamentals, and the history of
+the model's actions.
 """
 
 import math
@@ -220,9 +220,9 @@ class ActionHistory:
         self._days.append((observation.session, decision, {}))
 
     def shown(self, since_last: Iterable[Event]) -> tuple[DayShown, ...]:
-        """Return the days in the form that a model sees.
+        """Return the recorded days in the form that a model sees.
 
-        ``since_last`` contains the events after the last one.
+        ``since_last`` contains the events after the last recorded day.
         """
         self._settle(since_last)
         days = []
@@ -261,7 +261,7 @@ def _action_shown(order: Order, traded: dict[str, float]) -> ActionShown:
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
-    """One name with exact numbers, for the checks.
+    """One name with exact numbers, for the checks of an answer.
 
     ``price`` is today's open, or None if the name does not trade. ``value`` is the value of the
     holding at that price, or at its last mark without a price.

@@ -48,7 +48,8 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
     - ``give_up``: all attempts were refused.
     - ``unanswered``: the session failed because the model returned no answer.
     - ``context_cut``: a prompt was shortened.
-    - ``refused``: the number of refused answers by kind. A session may have several.
+
+    ``refused`` is the number of refused answers by kind. A session may have several.
     """
 
     sessions: int
@@ -323,6 +324,7 @@ def published_baseline(snapshot: Snapshot, config: MarketConfig) -> EpisodeSerie
 
 
 def _mean(measures: Sequence[Measure]) -> Measure:
+    """Return the mean over seeds, or the reason why no seed has the measure."""
     summary = summarise(measures)
     if summary.mean is None:
         return summary.median

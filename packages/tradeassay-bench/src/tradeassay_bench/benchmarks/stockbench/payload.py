@@ -129,7 +129,7 @@ def _history(days: Rows) -> str:
 
 
 def _past_action(action: Mapping[str, Any]) -> str:
-    """Return a past action and its trade in words."""
+    """Return a sentence about a past action and its trade."""
     unit = " shares" if action["unit"] == "shares" else ""
     target = "" if action["action"] == "close" else f" to {cell(action['target'])}{unit}"
     traded = action["traded"]

@@ -107,7 +107,10 @@ def regime_rows(config: SyntheticConfig) -> tuple[tuple[str, range], ...]:
 
 
 def _extremes(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
-    """Return the periods with the largest mean fall and rise of the names, from open to open."""
+    """Return two windows: the periods in which the names fell and rose most on average.
+
+    Returns are measured from open to open.
+    """
     rows = len(snapshot.sessions)
     if rows < WARM_UP + LENGTH:
         return ()

@@ -79,10 +79,11 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     ) -> list[R]:
         """Return the function's results for all pieces, in the order of the pieces.
 
-        ``done`` is called with each result as soon as it is ready. Function and pieces are pickled
-        except in this process, so the function must be defined at module level, or be a
-        ``functools.partial`` of such a function. An exception of a piece is raised with its type.
-        Raises :class:`RunError` if the processes that compute a piece die repeatedly.
+        ``done`` is called with the place and the result of each piece as soon as the result is
+        ready. Except with ``inline``, function and pieces are pickled. The function must then be
+        defined at module level, or be a ``functools.partial`` of such a function. An exception of a
+        piece is raised with its type. Raises :class:`RunError` if the processes that compute a
+        piece die repeatedly.
         """
         if not pieces:
             return []
@@ -117,9 +118,9 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 HERE = Spread()
-"""In this process."""
+"""Computes all items in this process."""
 PIECES = "tradeassay_bench.core.executors:perform_piece"
-"""The entry that computes one pickled ``(function, piece)``."""
+"""Entry that computes one pickled ``(function, piece)``."""
 
 
 def perform_piece(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:

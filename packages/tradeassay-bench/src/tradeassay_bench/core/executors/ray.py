@@ -26,7 +26,9 @@ from tradeassay_bench.core.executors.task import (
 )
 
 TRIES = 4
-"""Number of submissions after which a task is lost. A dying node is not the task's fault."""
+"""Maximum number of submissions of a task. A dying node is not the task's fault, so a task whose
+process died is submitted again.
+"""
 
 
 class RayExecutor:
