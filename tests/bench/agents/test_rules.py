@@ -298,14 +298,14 @@ class Named(Rebalancer[PortfolioConfig]):
 @pytest.mark.parametrize(
     ("targets", "said"),
     [
-        (None, "a NoneType .return a dict of weights"),
+        (None, "got a NoneType .return weights by symbol"),
         (["S0"], "a list"),
-        ({"S0": np.nan}, "the target of S0 is nan"),
-        ({"S0": 0.5, "S1": -0.5}, "the target of S1 is -0.5"),
-        ({"S0": np.inf}, "the target of S0 is inf"),
-        ({"S0": "0.5"}, "the target of S0 is 0.5"),
-        ({"S0": None}, "the target of S0 is None"),
-        ({"S0": np.array([0.1, 0.2])}, "the target of S0 is"),
+        ({"S0": np.nan}, "expected weights of 0 or more, got nan for S0"),
+        ({"S0": 0.5, "S1": -0.5}, "expected weights of 0 or more, got -0.5 for S1"),
+        ({"S0": np.inf}, "expected weights of 0 or more, got inf for S0"),
+        ({"S0": "0.5"}, "expected weights of 0 or more, got 0.5 for S0"),
+        ({"S0": None}, "expected weights of 0 or more, got None for S0"),
+        ({"S0": np.array([0.1, 0.2])}, "expected weights of 0 or more, got"),
     ],
 )
 def test_targets_that_say_nothing_are_no_decision(observe, targets, said):

@@ -143,7 +143,7 @@ def test_wrong_questions_say_what_is_right(snapshot):
         (lambda: view.minutes("S0", -1), UserError, "whole number of 0 or more"),
         (lambda: snapshot.at(16, "open"), DataError, "use rows 0 to 15"),
         (lambda: snapshot.at(-1, "open"), DataError, "no session in row -1"),
-        (lambda: snapshot.at(1, "noon"), UserError, "unknown moment 'noon'"),
+        (lambda: snapshot.at(1, "noon"), UserError, "unknown phase 'noon'"),
     ):
         with pytest.raises(kind, match=said):
             ask()
@@ -177,7 +177,7 @@ def test_an_instant_finds_its_session(snapshot, panel):
     ]
     for clock, where in expected:
         view = snapshot.as_of(clock)
-        assert (view.row, view.moment) == where
+        assert (view.row, view.phase) == where
 
 
 def test_before_the_first_session_there_is_nothing(snapshot):

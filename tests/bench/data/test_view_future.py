@@ -35,7 +35,7 @@ def frozen(value: Any) -> Any:
         assert not value.flags.writeable, "every array of a view is read-only"
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, AsOfView):
-        return ("view", value.clock, value.row, value.moment, value.symbols)
+        return ("view", value.clock, value.row, value.phase, value.symbols)
     if is_dataclass(value) and not isinstance(value, type):
         return tuple((f.name, frozen(getattr(value, f.name))) for f in fields(value))
     if isinstance(value, dict):
@@ -66,7 +66,7 @@ def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
     return {
         "clock": [lambda: view.clock],
         "row": [lambda: view.row],
-        "moment": [lambda: view.moment],
+        "phase": [lambda: view.phase],
         "session": [lambda: view.session],
         "symbols": [lambda: view.symbols],
         "instruments": [lambda: view.instruments],

@@ -139,7 +139,10 @@ def judge_of_run(source: object) -> Judge | None:
 
 
 def _several_runs(what: str, given: object) -> list[runs.Run]:
-    """Return one run or several, each given as a run, its folder or its name; None is none."""
+    """Return a list of runs from one run or several. None gives an empty list.
+
+    Each run may be a run, its folder or its name.
+    """
     if given is None:
         return []
     listed = [given] if isinstance(given, str | Path | runs.Run) else given
@@ -182,18 +185,26 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_spec(*names: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
-    """Return the spec of a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
+    """Return the spec of a run.
 
-    ``agents`` defaults to every registered rule, or to no rule if ``models`` are given
-    (``openai/gpt-5``, ``scripted/sensible`` ...). ``protocol`` changes the conversation with models
-    (``mask``, ``mode`` ...). A list of values is a dimension of the grid. Named ``windows``
-    (``W4``) are another dimension. ``dataset`` replaces the benchmarks' data: one name, several, or
-    a mapping from benchmark to names. ``seeds`` is a number of seeds or a list of seeds. ``first``
-    and ``last`` are the first and last session and default to the benchmarks' own. ``index`` is the
-    index with which results are compared. ``universe`` is the set of names that may be bought. Both
-    use names of the data set. ``secret`` is the secret of a run to be repeated. Without a ``name``
-    the name is derived from the content, including agents' files, so that the same description
-    always means the same run. Raises :class:`UserError` with similar names for any unknown name.
+    Benchmarks are given by name, or as ``benchmarks=``. Keywords describe the rest:
+
+    - ``agents`` defaults to every registered rule, or to no rule if ``models`` are given
+      (``openai/gpt-5``, ``scripted/sensible`` ...).
+    - ``protocol`` changes the conversation with models (``mask``, ``mode`` ...). A list of values
+      is a dimension of the grid. Named ``windows`` (``W4``) are another dimension.
+    - ``dataset`` replaces the benchmarks' data. It is one name, several, or a mapping from
+      benchmark to names.
+    - ``seeds`` is a number of seeds or a list of seeds.
+    - ``first`` and ``last`` are the first and last session. They default to the benchmarks' own
+      days.
+    - ``index`` is the index with which results are compared. ``universe`` is the set of names that
+      may be bought. Both are names in the data set.
+    - ``secret`` is the secret of a run to be repeated.
+    - ``name`` is by default derived from the content, including agents' files, so that the same
+      description always means the same run.
+
+    Raises :class:`UserError` with similar names for any unknown name.
     """
     check_keys(fields, [*SpecFields.__annotations__], "a run", "keyword")
     ids = _trading_benchmarks((*names, fields.get("benchmarks")))
@@ -256,12 +267,12 @@ def run(
     asking: Asking | None = None,
     **fields: Unpack[SpecFields],
 ) -> Run:
-    """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents.
+    """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents. Return the run.
 
-    A run that was started before is continued.
+    A run that was started earlier is continued.
 
     ``folder`` defaults to ``runs/<name>``, and ``workers`` to the number of cores. ``executor`` is
-    ``local``, ``inline`` or ``ray``. None of these changes a byte of the result. ``asking``
+    ``local``, ``inline`` or ``ray``. None of these options changes a byte of the result. ``asking``
     contains the options for models: the number of concurrent episodes, a spending cap in dollars,
     or recorded answers only. The other keywords describe the run as in :func:`make_spec`. Failed
     episodes are recorded, and the remaining episodes continue: see ``run.failed``.
@@ -288,7 +299,10 @@ def resume(
     retry_failed: bool = False,
     asking: Asking | None = None,
 ) -> Run | CodeRun:
-    """Continue a stopped run. The result has the same bytes as an uninterrupted run."""
+    """Continue a stopped run and return it.
+
+    The result has the same bytes as an uninterrupted run.
+    """
     options: Any = {
         "executor": executor,
         "workers": workers,
@@ -380,7 +394,10 @@ def _trading_benchmarks(parts: Iterable[object]) -> tuple[str, ...]:
 def _complete_window(
     benchmarks: Sequence[Benchmark], first: str | None, last: str | None
 ) -> tuple[str | None, str | None]:
-    """Return a window whose missing end is filled from the benchmarks, if they agree on it."""
+    """Return a window whose missing end is filled from the benchmarks.
+
+    Raises :class:`UserError` if the benchmarks have different days at that end.
+    """
     end: Literal["first", "last"] = "first" if first is None else "last"
     days = {getattr(benchmark.market, end) for benchmark in benchmarks}
     if len(days) != 1:
@@ -411,6 +428,7 @@ def _agents_of(agents: Any, models: Sequence[str]) -> list[Any]:
 
 
 def _plain(agent: object) -> Any:
+    """Return an agent as a name or a mapping. Raises :class:`UserError` for any other object."""
     if not isinstance(agent, str | AgentSpec | Mapping):
         hint = "give its name or './file.py:Class'; @agents.register(NAME) gives a class a name"
         raise UserError(f"expected an agent, got {agent!r:.80}", hint=hint)

@@ -1,7 +1,8 @@
 """Provide rules, language models and foreign programs as agents, all in one registry.
 
-A rule sees only an observation: ``make_agent(name, params)`` returns a new rule for an episode. A
-model or a foreign agent is queried through the benchmark's conversation: ``make_conversing``.
+A rule sees only an observation. ``make_agent(name, params)`` returns a new rule for an episode. A
+model or a foreign agent is queried through the benchmark's conversation. ``make_conversing``
+returns such an agent.
 """
 
 from __future__ import annotations

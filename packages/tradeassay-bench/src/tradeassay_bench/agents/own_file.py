@@ -36,7 +36,9 @@ from tradeassay_bench.core.orders import Decision
 
 CLOSED, OPEN = "closed", "open"
 SPEAKS = ("reply", "answer")
-"""Methods that make a class an agent. A class has one of them, called for each decision."""
+"""Methods that make a class an agent. A class defines one of these methods, which is called for
+each decision.
+"""
 
 
 class IsolatedAgent(Protocol):
@@ -95,10 +97,10 @@ Param = bool | int | float | str
 
 
 def why_not_again(params: Mapping[str, Param]) -> str:
-    """Return the reason why other people cannot repeat the decisions of a user's file.
+    """Return a sentence on why other people cannot repeat the decisions of a user's file.
 
-    The text also states whether files were open to the agent. Only the runner of the agent can know
-    that.
+    The sentence also states whether files were open to the agent, which only the person who ran the
+    agent can know.
     """
     return f"{OWN_PROGRAM}; only its runner knows that files were {params.get('files', OPEN)} to it"
 
@@ -237,9 +239,9 @@ def load_own(path: str, name: str) -> type[Any]:
 def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
     """Return the hashes of the user's files that belong to an agent, by file name.
 
-    The files are the file of a rule or class, the files named by a program's command, and the
-    Python files that these import from their own folder. Call it only for a run that is started
-    here. Paths in a received run are never opened.
+    These files are the file of a rule or class, the files named in a program's command, and the
+    Python files that they import from their own folder. Call this function only for a run that is
+    started here, because paths in a received run are never opened.
     """
     roots = named_files(name, params)
     if name == "python" and not roots:
@@ -257,7 +259,7 @@ def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
 
 
 def named_files(name: str, params: Mapping[str, Param]) -> list[Path]:
-    """Return the paths in an agent's parameters without accessing the disk."""
+    """Return the paths in an agent's parameters. The disk is not accessed."""
     if name == NAME:
         return [Path(str(params.get("path", "")))]
     if name == "python":

@@ -55,9 +55,9 @@ class Opening:
     """The arguments for opening an agent that is queried through a conversation.
 
     ``settings`` is the configuration of the benchmark's conversation, ``label`` the agent's name.
-    ``benchmark`` is the benchmark's name as the agent sees it. Under a mask it is only the family,
-    because an id may name a market and its years. The episode's name as the agent sees it is drawn
-    from ``salt``.
+    ``benchmark`` is the benchmark's name as the agent sees it. Under a mask this is only the
+    family, because an id may name a market and its years. ``salt`` determines the episode's name as
+    the agent sees it.
     """
 
     benchmark: str
@@ -115,7 +115,7 @@ def converses(name: str) -> bool:
 def plays_alone(name: str) -> bool:
     """Return whether an agent can run without parameters.
 
-    A rule can. An agent in a file cannot, because its class must be named.
+    A rule can. An agent from a file cannot, because the parameters name its class.
     """
     return bool(getattr(agents.get(name), "plays_alone", True))
 
@@ -179,9 +179,9 @@ def _make(name: str, params: Mapping[str, Value] | None) -> Any:
 
 
 def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value]) -> AgentConfig:
-    """Return a ``config`` with the values of ``params``.
+    """Return an agent's configuration with the given values.
 
-    Raises :class:`UserError` that names the wrong field.
+    Raises :class:`UserError` that names an unknown or invalid parameter.
     """
     names = sorted(field.encode_name for field in msgspec.structs.fields(config))
     check_keys(params, names, f"agent '{name}'", "parameter")

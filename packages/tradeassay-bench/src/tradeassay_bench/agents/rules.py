@@ -1,6 +1,6 @@
 """Implement the built-in rules and their base class.
 
-A rule answers at once, repeats its answer for the same step, and may abstain.
+A rule answers immediately, repeats its answer for the same step, and may abstain.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def trades_towards(
     """Return the orders that move the account towards ``targets`` (weights that sum to at most 1).
 
     Held names without a target are sold. Names that do not trade or have no price are left
-    unchanged. So are positions whose change is smaller than ``band`` times the target, or below one
-    lot, which the venue would refuse. The other targets are scaled so that the account can pay for
-    all of them and ``buffer`` of NAV stays in cash.
+    unchanged. Positions are also left unchanged if the change is smaller than ``band`` times the
+    target, or below one lot, which the venue would refuse. The other targets are scaled so that the
+    account can pay for all of them and ``buffer`` of NAV stays in cash.
     """
     account, rules, column = observation.account, observation.rules, observation.view.column
     nav, positions = account.nav, account.positions
@@ -93,11 +93,14 @@ def trades_towards(
 
 
 PATIENCE = 5
-"""Number of earlier sessions searched for the bar of a name without one on the day."""
+"""Number of earlier sessions in which the bar of a name is searched if the day has none."""
 
 
 def known_prices(observation: Observation) -> Floats:
-    """Return the latest price of every column of the view, or NaN if the last session had none."""
+    """Return the latest price of every column of the view.
+
+    A column without a price in the last session is NaN.
+    """
     view = observation.view
     opens = view.opens()
     if opens is not None and observation.session not in view.sessions(1).astype(str):
@@ -133,6 +136,7 @@ def buyable(observation: Observation) -> Bools:
 
 
 def names_to_buy(observation: Observation) -> list[str]:
+    """Return the symbols of the universe that trade and have a price."""
     can = buyable(observation).tolist()
     return [symbol for symbol, ok in zip(observation.universe, can, strict=True) if ok]
 
@@ -202,7 +206,8 @@ class Rule(ABC, Generic[C]):
         return decision
 
     @abstractmethod
-    def decide(self, observation: Observation) -> Decision: ...
+    def decide(self, observation: Observation) -> Decision:
+        """Return the decision for an observation."""
 
 
 class Rebalancer(Rule[P]):
@@ -233,14 +238,14 @@ class Rebalancer(Rule[P]):
 
 
 def _weights(targets: Any) -> dict[str, float]:
-    """Return targets as plain floats, independent of the library that produced them.
+    """Return targets as plain floats, whatever library produced them.
 
-    Raises :class:`AgentError` unless every target is a non-negative number.
+    Raises :class:`AgentError` unless every target is a finite number of at least 0.
     """
     if not hasattr(targets, "items"):  # a pandas Series has the same method
         raise AgentError(
-            f"the targets are a {type(targets).__name__}",
-            hint="return a dict of weights, or Abstain",
+            f"expected a dict of weights, got a {type(targets).__name__}",
+            hint="return weights by symbol, or Abstain",
         )
     weights = {}
     for symbol, weight in targets.items():
@@ -249,8 +254,10 @@ def _weights(targets: Any) -> dict[str, float]:
         except (TypeError, ValueError):
             weights[symbol] = math.nan
         if not 0.0 <= weights[symbol] < math.inf:
-            hint = "weights are numbers from 0 on; a name that is left out is sold"
-            raise AgentError(f"the target of {symbol} is {weight}", hint=hint)
+            raise AgentError(
+                f"expected weights of 0 or more, got {weight} for {symbol}",
+                hint="leave a name out to sell it",
+            )
     return weights
 
 
@@ -324,7 +331,7 @@ def how_many(k: int, universe: int) -> int:
 def best(scores: Floats, k: int) -> list[int]:
     """Return the positions of the ``k`` highest scores, best first.
 
-    NaN is skipped. Equal scores keep their order.
+    NaN is skipped. Equal scores keep their order. The list is shorter if fewer scores are known.
     """
     # Array methods instead of numpy's functions: this runs every session, and the wrappers cost
     # more than the computation.
@@ -377,7 +384,7 @@ class MomentumConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("momentum-12-1")
 class Momentum(Rebalancer[MomentumConfig]):
-    """Holds the ``k`` names with the highest momentum in equal weights.
+    """Hold the ``k`` names with the highest momentum in equal weights.
 
     Momentum is close[-skip] / close[-lookback] - 1.
     """
@@ -410,9 +417,10 @@ def check_period(lookback: int, skip: int) -> None:
 
 
 def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abstain:
-    """Return the universe's past returns, with NaN for unknown returns and names that do not trade.
+    """Return the universe's past returns.
 
-    Returns :class:`Abstain` if the history is too short.
+    A return is NaN if it is unknown or if the name does not trade. Return :class:`Abstain` if the
+    history is too short.
     """
     closes = observation.view.bars("close", lookback + PATIENCE)
     rows = len(closes)
@@ -442,7 +450,7 @@ class MomentumWeightedConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("momentum-weighted")
 class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
-    """Weights each name by its past return if that is positive.
+    """Weight each name by its past return if that return is positive.
 
     Falling names have no weight. If no name rises, the rule sells everything and stays in cash.
     """
@@ -479,7 +487,7 @@ class ReversalConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("reversal")
 class Reversal(Rebalancer[ReversalConfig]):
-    """Holds the ``k`` names that fell most over the last ``lookback - 1`` sessions."""
+    """Hold the ``k`` names that fell most over the last ``lookback - 1`` sessions."""
 
     summary: ClassVar[str] = "holds the losers of the last week, equal weights"
     Config: ClassVar[type[AgentConfig]] = ReversalConfig
@@ -497,7 +505,7 @@ class Reversal(Rebalancer[ReversalConfig]):
 
 @agents.register("cash")
 class KeepsCash(Rule[AgentConfig]):
-    """Holds only cash."""
+    """Hold only cash."""
 
     summary: ClassVar[str] = "holds only cash and never trades"
 
@@ -506,7 +514,7 @@ class KeepsCash(Rule[AgentConfig]):
 
 
 SESSIONS = 60
-"""Number of sessions in the sum of traded amounts that ranks names if not all can be held."""
+"""Number of sessions whose traded amounts are summed to rank names if not all can be held."""
 
 
 class HoldConfig(AgentConfig, frozen=True, kw_only=True):
@@ -517,10 +525,10 @@ class HoldConfig(AgentConfig, frozen=True, kw_only=True):
 
 @agents.register("equal-weight")
 class EqualWeight(Rule[HoldConfig]):
-    """Buys the same amount of every name that trades on the first session, then never trades again.
+    """Buy the same amount of every name that trades on the first session, and never trade again.
 
-    If the number of positions is limited, it buys the names with the highest traded amounts over
-    the last 60 sessions. A baseline that left most of the money idle would be easy to beat in a
+    If the number of positions is limited, the rule buys the names with the highest traded amounts
+    over the last 60 sessions, because a baseline with mostly idle money would be easy to beat in a
     rising market. Dividends and payouts stay in cash. If the account holds no position (every order
     of the first session was refused, or every holding left the exchange), the rule buys once more.
     """
@@ -569,11 +577,11 @@ class SectorEqualConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("sector-equal")
 class SectorEqual(Rebalancer[SectorEqualConfig]):
-    """Splits the money equally between sectors, then equally between the names of a sector.
+    """Split the money equally between sectors, then equally between the names of a sector.
 
     Names without a sector form one more group. If no sector is known, that group contains all
-    names, and the rule is an equal-weight portfolio with rebalancing. With ``best`` it rotates: it
-    holds only the sectors whose names rose most on average.
+    names, and the rule is an equal-weight portfolio with rebalancing. With ``best`` the rule holds
+    only the sectors whose names rose most on average.
     """
 
     summary: ClassVar[str] = "equal money for every sector, rebalanced each quarter"
@@ -608,9 +616,9 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
 
 @agents.register("index-hold")
 class IndexHold(Rule[HoldConfig]):
-    """Buys the index fund once and holds it.
+    """Buy the index fund once and hold it.
 
-    Fails in every session of a market without an index fund.
+    The rule fails in every session of a market without an index fund.
     """
 
     summary: ClassVar[str] = "buys the index fund once, then holds (fails in a market without one)"
@@ -680,8 +688,8 @@ def shrunk_covariance(returns: Floats, shrinkage: float | None = None) -> Floats
 
 
 _DIGITS = 5
-"""Decimals of a weight. Rounding removes the last bits of a matrix product, which depend on the
-CPU, before they can affect an order.
+"""Decimals of a weight. The last bits of a matrix product depend on the CPU. Rounding removes these
+bits before they can affect an order.
 """
 
 
@@ -689,7 +697,7 @@ def _past(observation: Observation, sessions: int) -> Floats | Abstain:
     """Return the last daily returns of the universe, shape (sessions, names).
 
     Dividends are included. A return is NaN if the name has no bar on the day or the day before.
-    Returns :class:`Abstain` if the history is too short.
+    Return :class:`Abstain` if the history is too short.
     """
     closes = observation.view.bars("close", sessions + 1, adjust="total")
     if len(closes) <= sessions:
@@ -727,7 +735,7 @@ class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("min-variance")
 class MinVariance(Rebalancer[MinVarianceConfig]):
-    """Holds the long-only portfolio with the lowest variance over the recent past."""
+    """Hold the long-only portfolio with the lowest variance over the recent past."""
 
     summary: ClassVar[str] = (
         "holds the long-only portfolio with the lowest variance, rebalanced monthly"
@@ -769,7 +777,7 @@ class VolTargetConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("vol-target")
 class VolTarget(Rebalancer[VolTargetConfig]):
-    """Holds the universe in equal weights, scaled to the target volatility."""
+    """Hold the universe in equal weights, scaled to the target volatility."""
 
     summary: ClassVar[str] = (
         "holds the universe, scaled down when volatility rises (target 10 % per year)"
@@ -812,7 +820,7 @@ class RandomConfig(PortfolioConfig, frozen=True, kw_only=True):
 
 @agents.register("random")
 class Random(Rebalancer[RandomConfig]):
-    """Holds ``k`` random names in equal weights and exchanges some at each rebalancing."""
+    """Hold ``k`` random names in equal weights and exchange some of them at each rebalancing."""
 
     summary: ClassVar[str] = "holds names drawn at random (seeded), under the same rules"
     Config: ClassVar[type[AgentConfig]] = RandomConfig

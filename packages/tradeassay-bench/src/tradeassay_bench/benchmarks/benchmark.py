@@ -56,7 +56,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seed_text(self) -> str:
-        """Return the text from which the seeds of an episode are derived: ``seed_word`` or the id."""
+        """Return the text from which an episode's seeds are derived: ``seed_word`` or the id."""
         return self.seed_word or self.id
 
     @property

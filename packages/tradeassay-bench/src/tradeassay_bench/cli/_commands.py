@@ -1,4 +1,4 @@
-"""List the commands for benchmarks, runs and agents."""
+"""List the commands for benchmarks, runs and agents, with one-line descriptions."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
 def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Run all runs of a paper, and return their record and whether an episode failed.
+    """Run all runs of a paper. Return their record, and whether an episode failed.
 
-    One spending cap covers all runs, including the spending of an earlier call of the same command.
+    One spending cap covers all runs, including earlier calls of the same command.
     """
     if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
         hint = f"-m scripted/{_GOLD[wanted.paper]}, or --recordings recorded/MODEL"
@@ -81,7 +81,7 @@ def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
         done = runs.run(
             spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how
         )
-        say(f"played {name}")
+        say(f"finished {name}")
         made.append(runs.load_run(done.folder))
     reasons = chain.from_iterable(one.failed.values() for one in made)
     if any(reason.startswith("over_budget") for reason in reasons):
@@ -117,7 +117,10 @@ def _probe(wanted: PaperPlay, played: runs.Run, asking: Asking) -> ProbeReport:
 
 
 def _with_spent(asking: Asking, paying: Sequence[Path], own: Path) -> Asking:
-    """Return the model options for one part of a paper, with the spending of all other parts."""
+    """Return the options for models with the spending of all other parts of the paper.
+
+    ``paying`` contains the folders of the parts with paid models, ``own`` the folder of this part.
+    """
     others = [folder for folder in paying if folder != own]
     spent = math.fsum(RecordingStore(folder).spent_usd() for folder in others)
     return msgspec.structs.replace(asking, spent_usd=spent)
@@ -167,7 +170,10 @@ def _trading(wanted: PaperPlay) -> Iterator[tuple[str, Any, Path | None]]:
 
 
 def _as_printed(wanted: PaperPlay) -> tuple[str, dict[str, Any]]:
-    """Return the benchmark with a paper's rules, and the settings of its main table or grid."""
+    """Return the benchmark with a paper's rules, and the settings of its main table or grid.
+
+    If the data lacks parts that the benchmark needs, messages describe the effects.
+    """
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
     fields: dict[str, Any] = {"dataset": dataset}
     if wanted.paper == "ktdfin":
@@ -207,7 +213,10 @@ def _symbols(snapshot: Snapshot) -> Sequence[str]:
 def _stockbench_grid(
     wanted: PaperPlay, main: str, fields: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return StockBench's other studies, each a run that varies one setting."""
+    """Return the settings of StockBench's other studies by run name.
+
+    Each run varies one setting.
+    """
     benchmark = benchmarks.get(main)
     named = fields.get("dataset") or benchmark.dataset
     first = named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
@@ -243,7 +252,7 @@ def _stockbench_grid(
 
 
 def _dataset(paper: str, data: str) -> str:
-    """Return the name of a stored data set. A folder is imported first, in its detected layout."""
+    """Return the name of a stored data set. A folder is first imported in its detected layout."""
     path = Path(data).expanduser()
     # The name or the folder of a stored data set.
     if not path.exists() or (path / "manifest.json").is_file():
@@ -275,7 +284,10 @@ def _dataset(paper: str, data: str) -> str:
 
 
 def trained_agents(dataset: str, codes: list[str]) -> list[AgentSpec]:
-    """Return the factor models trained on this data and only on sessions before the windows."""
+    """Return the factor models that were trained on this data before the windows begin.
+
+    Models that used later sessions are skipped with a message.
+    """
     snapshot = load_dataset(dataset)
     trained = [one for one in fitting.list_trained() if not one.recipe.shuffled]
     of_it = [one for one in trained if one.recipe.data_sha256 == snapshot.sha256]

@@ -36,7 +36,7 @@ out = advanced("--runs=FOLDER out", "Folder of the runs.", type=FOLDER, default=
 def one_each(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Raise UserError for several models in one option, separated by commas."""
+    """Return the values of an option. Raises UserError if one value names several models."""
     for value in values:
         if "," in value and all("/" in part for part in value.split(",")):
             raise UserError(f"'{value}' names several models", hint="use one -m per model")
@@ -44,19 +44,23 @@ def one_each(
 
 
 def models(help: str, **fields: Any) -> Callable[[F], F]:
+    """Return a decorator that adds the option ``--model``, which may be repeated."""
     return several(
         "-m --model models", help, **{"metavar": "PROVIDER/MODEL", "callback": one_each, **fields}
     )
 
 
 def holds_an_arena(path: Path) -> bool:
-    """Return whether a file is the database of an arena."""
+    """Return whether a file is a SQLite database, the format of an arena."""
     with path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\0"
 
 
 def find_run(name: str, out: Path) -> Path:
-    """Return a run's folder. Raises :class:`UserError` with similar names if there is none."""
+    """Return a run's folder, given its name or path.
+
+    Raises :class:`UserError` with similar names if there is no such run.
+    """
     for folder in (Path(name), out / name):
         if (folder / "manifest.json").is_file():
             return folder
@@ -81,7 +85,10 @@ def find_run(name: str, out: Path) -> Path:
 
 
 def asking(command: F, *, several: bool = False) -> F:
-    """Add the options for model access. ``several`` allows recordings of several models."""
+    """Add the options for model access to a command.
+
+    ``several`` allows recordings of several models.
+    """
     text = "Reuse recorded answers from another run, a recording's file, or recorded/MODEL"
     text += "; repeat for several models." if several else "."
     return add_options(
@@ -101,11 +108,11 @@ def asking(command: F, *, several: bool = False) -> F:
 def take_asking(
     options: dict[str, Any], out: Path | None = None, benchmark: str | None = None
 ) -> Asking:
-    """Remove the options for model access from ``options`` and return them.
+    """Remove the options for model access from ``options`` and return them as ``Asking``.
 
-    ``out`` is the folder of runs, which contains a run named in the options. ``benchmark`` selects
-    one of a model's recordings, unless it is a spec file. Raises :class:`UserError` for invalid
-    options.
+    ``out`` is the folder in which a run named in the options is searched. ``benchmark`` selects one
+    of a model's recordings. It is ignored if it is a spec file. Raises :class:`UserError` for
+    invalid options.
     """
     from tradeassay_bench.runs import Asking
 
@@ -177,7 +184,7 @@ def is_spec_file(what: str) -> bool:
 def parse_settings(
     masks: Sequence[str], modes: Sequence[str], settings: Sequence[str]
 ) -> dict[str, tuple[bool | int | float | str, ...]]:
-    """Return the settings of the conversation, each with all its values.
+    """Return the settings of the conversation. Each setting has a tuple of values.
 
     Raises :class:`UserError` for a malformed setting.
     """
@@ -196,7 +203,7 @@ def parse_settings(
 
 
 def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the comma-separated parts of one or several texts."""
+    """Return the comma-separated parts of one or several texts. Empty parts are dropped."""
     if texts is None:
         return ()
     parts: list[str] = []
@@ -206,10 +213,10 @@ def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def after_cutoff(code: str, models: Sequence[str]) -> str:
-    """Return a window's code.
+    """Return the code of a window. ``after-cutoff`` becomes ``after-DAY``.
 
-    ``after-cutoff`` is replaced by the latest knowledge cutoff of the models. Raises
-    :class:`UserError` if no model is named or a cutoff is unknown.
+    ``DAY`` is the latest knowledge cutoff of the models. Raises :class:`UserError` if no model is
+    named or a cutoff is unknown.
     """
     if code != "after-cutoff":
         return code
@@ -227,7 +234,7 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
 
 
 def program_spec(what: Sequence[str]) -> CodeSpec | None:
-    """Return the spec of a run of programs from its file, or None for anything else."""
+    """Return the spec of a run of programs from its file, or None for any other target."""
     if len(what) != 1 or not is_spec_file(what[0]) or not Path(what[0]).is_file():
         return None
     from tradeassay_bench.runs.spec.run_spec import load_code_spec

@@ -61,9 +61,9 @@ def show_verification(report: VerifyReport | None, sealed: Sealed | None = None)
 
 
 def exit_4_on_internal_error(command: Callable[..., int]) -> Callable[..., int]:
-    """Wrap a checking command so that an internal error prints one line and exits with status 4.
+    """Wrap a checking command so that an internal error prints one line and returns status 4.
 
-    A traceback would exit with 1, which scripts interpret as "contradicted".
+    An uncaught exception would exit with 1, which scripts interpret as "contradicted".
     """
     from functools import wraps
 
@@ -92,7 +92,7 @@ def exit_4_on_internal_error(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
-    """Print a finished run. Return 1 if an episode failed, else 0."""
+    """Print a finished run and write its page. Return 1 if an episode failed, else 0."""
     from tradeassay_bench.report import print_leaderboard, write_html
     from tradeassay_bench.runs import Run
     from tradeassay_bench.runs.summary import summary_of

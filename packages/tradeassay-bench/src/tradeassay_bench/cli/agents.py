@@ -214,6 +214,7 @@ def _trained_row(baseline: TrainedBaseline) -> tuple[str, ...]:
 
 
 def _ic(correlation: RankIC | None) -> str:
+    """Return a rank correlation as text, with its standard error if known."""
     if correlation is None:
         return "not measured"
     if correlation.error is None:

@@ -32,7 +32,7 @@ class AssayRunCommand(opt.FoldedCommand):
 
     @staticmethod
     def check_subject(name: str) -> None:
-        """Raise :class:`~tradeassay.core.errors.UserError` if the run does not exist."""
+        """Raise :class:`~tradeassay.core.errors.UserError` if the run ``name`` does not exist."""
         run_opt.find_run(name, Path("runs"))
 
 

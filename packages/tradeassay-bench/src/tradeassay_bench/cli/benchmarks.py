@@ -87,10 +87,9 @@ def benchmarks(
 
 
 def _schema(name: str) -> dict[str, Any]:
-    """Return the schema of a benchmark's questions.
+    """Return the JSON schema of a benchmark's questions.
 
-    The arena's schema describes its packets. The schema of a benchmark of programs describes its
-    tasks.
+    For the arena it describes the packets, and for a benchmark of programs the tasks.
     """
     from tradeassay_bench.agents.foreign.ama import PacketRequest
     from tradeassay_bench.benchmarks import benchmarks as registry

@@ -197,6 +197,10 @@ def doctor(
 
 
 def _pair(text: str) -> tuple[str, str]:
+    """Return the key and the value of ``KEY=VALUE``.
+
+    Raises :class:`UserError` for any other text.
+    """
     key, equals, value = text.partition("=")
     if not equals:
         raise UserError(f"'{text}' is not an option", hint="write KEY=VALUE")
@@ -217,6 +221,7 @@ def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> F
 
 
 def _show_stored(manifest: Manifest, as_json: bool) -> None:
+    """Print a stored data set's name, size, biases and licence, or its manifest as JSON."""
     if as_json:
         print_json(manifest)
         return

@@ -82,7 +82,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
 
 
 def show_key(planted: Assay) -> None:
-    """Print one line per account: its true nature, its verdict, and whether that is right."""
+    """Print the true nature and the verdict of each account, and whether the verdict is right."""
     from tradeassay.core.screen import StackedTable, stdout
     from tradeassay.report.numbers import difference
 
@@ -104,9 +104,9 @@ def show_key(planted: Assay) -> None:
 
 
 def model_run(out: Path, workers: int | None) -> Run:
-    """Replay a real model's recorded answers, with names shown and hidden.
+    """Return a run with a real model's recorded answers, with names shown and hidden.
 
-    Uses a scripted model if no recording is installed.
+    If no recording is installed, the run uses a scripted model.
     """
     import msgspec
 

@@ -23,7 +23,7 @@ from tradeassay_bench.core.executors.task import cores
 
 _NEEDED = ("click", "exchange-calendars", "jinja2", "msgspec", "numpy", "pyarrow", "rich")
 PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
-"""Names of packages whose module has a different name."""
+"""Names of packages that differ from the names of their modules."""
 _PROVIDERS = {
     "ANTHROPIC": "https://api.anthropic.com",
     "GOOGLE": "https://generativelanguage.googleapis.com",
@@ -119,7 +119,7 @@ def _extras() -> Iterator[MachineFinding]:
 
 
 def _plugins() -> Iterator[MachineFinding]:
-    """Yield a finding for each plug-in of an installed package that cannot be loaded."""
+    """Yield a finding for each plugin of an installed package that cannot be loaded."""
     from tradeassay_bench.account import venues
     from tradeassay_bench.agents import agents
     from tradeassay_bench.benchmarks import benchmarks
@@ -156,7 +156,10 @@ def _keys() -> Iterator[MachineFinding]:
 
 
 def _network() -> Iterable[MachineFinding]:
-    """Yield whether the servers of providers with a key respond. No model is queried."""
+    """Yield a finding for each provider with a key: whether its server responds.
+
+    No model is queried.
+    """
     from urllib.error import HTTPError
     from urllib.request import urlopen
 

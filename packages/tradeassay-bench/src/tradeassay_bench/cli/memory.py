@@ -206,6 +206,7 @@ def counterfactual(
 
 
 def _write(report: Any, write: Callable[[Any, Path], Path], place: Path | None) -> None:
+    """Write a page and its record as JSON next to it. Do nothing without a path."""
     import msgspec
 
     from tradeassay.core.files import write_atomic
@@ -361,19 +362,21 @@ def _show_probe(report: ProbeReport) -> None:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return the first ten names as text."""
+    """Return the first ten names as text, with the number of the remaining names."""
     listed = list(names)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return (", ".join(listed[:10]) or "none") + more
 
 
 def _share(measure: Measure) -> str:
+    """Return a measure as a percentage, with its interval."""
     from tradeassay_bench.report.paste_cells import in_line
 
     return in_line(measure, "{:.0%}")
 
 
 def ratio_text(measure: Measure) -> str:
+    """Return a measure with two decimals, with its interval."""
     from tradeassay_bench.report.paste_cells import in_line
 
     return in_line(measure, "{:.2f}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _MANY = 10
-"""Number of programs above which a warning announces a slow replay."""
+"""Number of programs above which a message announces a slow replay."""
 
 
 @click.group(cls=CommandGroup)
@@ -215,7 +215,10 @@ def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) 
 
 
 def _replay_differences(opened: OpenRecording, programs: int | None) -> list[str]:
-    """Replay a recording and return the differences, one sentence each."""
+    """Replay a recording and return one sentence for each difference.
+
+    With ``programs`` only a sample of that many tasks is judged again.
+    """
     from tradeassay_bench.runs.store.archive import (
         manifest_differences,
         recorded_spec,

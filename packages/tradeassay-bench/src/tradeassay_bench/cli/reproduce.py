@@ -125,9 +125,9 @@ def reproduce(
 def _recordings(
     paper: str, sources: Sequence[Path], *, grid: bool
 ) -> tuple[tuple[tuple[str, OpenRecording], ...], list[Path]]:
-    """Return a paper's named recordings, and the folders of runs among the sources.
+    """Return a paper's recordings with their labels, and the folders of runs among the sources.
 
-    Raises :class:`UserError` for more than one run.
+    Raises :class:`UserError` for more than one folder.
     """
     from tradeassay_bench.runs.store.archive import find_recording, list_recordings, open_recording
 

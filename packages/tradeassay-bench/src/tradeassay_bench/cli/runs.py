@@ -215,9 +215,9 @@ def verify(
 def _verify_other(
     run: str, runs: Path, pages: Path | None, workers: int | None, *, has_plan: bool
 ) -> VerifyReport | None:
-    """Verify an arena or a paper's folder, and return None for any other run.
+    """Return the verification of an arena or a paper's folder, or None for any other run.
 
-    ``has_plan`` is True if a plan was given. Arenas and papers have no plan.
+    ``has_plan`` is True if a plan was given, which is an error for arenas and papers.
     """
     folder = Path(run) if Path(run).is_dir() else runs / run
     season = "://" in run or (Path(run).is_file() and run_opt.holds_an_arena(Path(run)))
@@ -480,6 +480,7 @@ def _unranked(recorded: Any, summary: RunSummary | None) -> dict[str, dict[str, 
 
 
 def _track(recorded: Any, tracker: Any, project: str, *, as_json: bool) -> None:
+    """Log a run's numbers to a tracker, or only print the numbers."""
     from tradeassay_bench.report.tracking import track, tracked
 
     params, numbers = tracked(recorded)

@@ -1,7 +1,7 @@
 """Represent instants as integers: nanoseconds since 1970-01-01T00:00Z.
 
-Integers are fast to compare and slice, and always mean UTC. Input and output convert them to aware
-datetimes.
+Integers are fast to compare and slice, and always mean UTC. They are converted to aware datetimes
+for input and output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def instant(moment: datetime) -> Instant:
     """
     if moment.tzinfo is None:
         raise UserError(
-            f"time stamp {moment.isoformat()} has no time zone", hint="add one, e.g. +00:00"
+            f"timestamp {moment.isoformat()} has no time zone", hint="add one, e.g. +00:00"
         )
     delta = moment - _EPOCH
     return (delta.days * 86_400 + delta.seconds) * SECOND + delta.microseconds * 1_000
@@ -62,7 +62,7 @@ def parse_iso(text: str) -> Instant:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:
         raise UserError(
-            f"'{text}' is not an ISO time stamp", hint="write e.g. 2025-03-03T14:30:00Z"
+            f"'{text}' is not an ISO timestamp", hint="write e.g. 2025-03-03T14:30:00Z"
         ) from error
 
 
@@ -92,7 +92,7 @@ def day_text(given: date | _T) -> str | _T:
 
 
 class Clock(Protocol):
-    """A source of the current time. It is passed to functions so that no test reads the wall clock."""
+    """A source of the current time, passed to functions so that no test reads the wall clock."""
 
     def now(self) -> Instant:
         """Return the current time."""

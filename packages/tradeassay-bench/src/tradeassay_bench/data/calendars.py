@@ -44,7 +44,7 @@ class Sessions:
         return str(self.days[-1])
 
     def part(self, start: int, stop: int) -> Sessions:
-        """Return the sessions in rows ``start`` to ``stop``, the last one excluded."""
+        """Return the sessions in rows ``start`` to ``stop`` - 1."""
         rows = slice(start, stop)
         return Sessions(
             self.calendar,
@@ -56,7 +56,10 @@ class Sessions:
 
 
 def matching_rows(axis: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> tuple[Ints, Bools]:
-    """Return the rows of a sorted axis whose values are in ``other``, and a mask over ``other``."""
+    """Return rows of a sorted axis and a mask: the positions of the values of ``other``.
+
+    The mask has one entry per value of ``other``, False if the axis does not contain the value.
+    """
     rows = np.searchsorted(axis, other)
     matches = rows < axis.size
     matches[matches] = axis[rows[matches]] == other[matches]
@@ -137,14 +140,14 @@ def known_range(calendar: CalendarName) -> tuple[str | None, str | None]:
 
 
 FIRST, LAST = date(2021, 1, 1), date(2024, 12, 31)
-"""The days covered by ``closed_days.json``. They do not need ``exchange_calendars``."""
+"""First and last day of ``closed_days.json``. Within them ``exchange_calendars`` is not needed."""
 
 
 @cache
 def _closed_days() -> dict[str, Days]:
     """Return the weekdays without a session by exchange.
 
-    The key ``early`` contains the days on which New York closes at 13:00.
+    The key ``early`` maps to the days on which New York closes at 13:00.
     """
     closed: dict[str, list[str]] = json.loads(
         (files(__package__) / "closed_days.json").read_bytes()

@@ -50,7 +50,7 @@ __all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]
 _NAMES_SHOWN = 10
 """Maximum number of dataset names in an error message."""
 _REGISTERS_SOURCES = (connectors, synthetic)
-"""Modules imported for the sources that they register."""
+"""Modules that register sources when they are imported."""
 
 
 @sources.register("csv")
@@ -155,8 +155,8 @@ def load_dataset(name: str | Path, home: Path | str | None = None) -> Snapshot:
 def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
     """Open a stored dataset or a synthetic world, but never a folder.
 
-    Use it for names from another person's files, because that person could supply a malicious
-    folder.
+    Call this function for names from another person's files, because that person could supply a
+    malicious folder.
     """
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
@@ -193,7 +193,7 @@ def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
 def read_stored_index(
     dataset: str, index: str, home: Path | str | None
 ) -> tuple[list[str], Floats]:
-    """Return the days and closing levels of an index in a stored dataset."""
+    """Return the ISO days and the closing levels of an index in a stored dataset."""
     snapshot = load_stored(dataset, home)
     view = snapshot.at(len(snapshot.sessions) - 1, "close")
     return view.sessions().astype(str).tolist(), view.index_levels(index)
@@ -239,6 +239,7 @@ def _world_folder(preset: str, seed: int) -> str:
 
 @lru_cache(maxsize=64)
 def _regenerate(name: str) -> tuple[str, PanelFacts]:
+    """Return the hash and the metadata of a synthetic world that was generated from its seed."""
     with TemporaryDirectory(prefix="tradeassay-") as empty:
         snapshot = load_stored(name, Path(empty))
         return snapshot.sha256, snapshot.facts
@@ -374,7 +375,7 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
 def diagnose(data: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
     """Return the faults of a snapshot, a folder of bars or a single file, errors first.
 
-    A snapshot whose files were altered has a single fault that reports it.
+    If a snapshot's files were altered, the only fault reports the alteration.
     """
     if isinstance(data, FilesConfig):
         return _diagnose_files(data)

@@ -23,7 +23,7 @@ from tradeassay_bench.data.calendars import known_range, sessions_between
 from tradeassay_bench.data.source import Panel, ex_rows, factors, previous_close
 
 LISTED_FAULTS = 1000
-"""Maximum number of faults listed in a manifest. Its counts are always complete."""
+"""Maximum number of faults listed in a manifest. The counts always cover all faults."""
 
 
 class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,9 +58,9 @@ def _group_faults(
 
 
 def fault_lines(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
-    """Return lines for the terminal: the faults by severity and check.
+    """Return lines for the terminal: the faults grouped by severity and check.
 
-    Each group lists the numbers of its rows and files, and its first ``limit`` faults (None: all).
+    Each group has the numbers of faulty rows and files, and its first ``limit`` faults (None: all).
     """
     lines = []
     for (severity, check), group, rows in _group_faults(faults, "severity", "check"):
@@ -83,7 +83,9 @@ def faults_by_file(faults: Iterable[DataFault]) -> list[str]:
 
 
 DROPS = {"bad-actions": "bad action", "undated": "undated record", "bad-figures": "bad figure"}
-"""The values of the option ``drop``, each with the check whose faulty rows an import skips."""
+"""The values of the option ``drop``. Each value is mapped to the check whose faulty rows an import
+skips.
+"""
 
 
 def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
@@ -97,10 +99,11 @@ def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
 
 
 TOLERANCE = 1e-6
-"""Relative tolerance of comparisons within a bar. Vendors round adjusted prices separately."""
+"""Relative tolerance of comparisons within a bar, because vendors round adjusted prices separately.
+"""
 
 GAP = 0.30
-"""Largest move from a close to the next open *and* close that needs no corporate action as
+"""Largest move from a close to the next open *and* close that needs no split or dividend as
 explanation.
 """
 
@@ -108,8 +111,9 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Suspicion(NamedTuple):
-    """The bars that fail a check: their mask, and a function that returns the reason for one of
-    them.
+    """The bars that fail a check.
+
+    ``mask`` marks the bars. ``reason`` returns the reason for one of them, given its index.
     """
 
     check: str
@@ -161,10 +165,9 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
 
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return a mask of bars whose open and close both differ from the previous close by over
-    :data:`GAP`.
+    """Return a mask of bars with a jump of more than :data:`GAP` from the previous close.
 
-    Both must have moved, because a crash during the session moves only the close.
+    Open and close must both have moved, because a crash during the session moves only the close.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
@@ -194,6 +197,7 @@ def _fault(
 
 
 def _check_actions(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for repeated, misdated or impossible corporate actions."""
     fault = partial(_fault, panel, "actions")
     seen: set[tuple[str, str, str]] = set()
     column = {symbol: index for index, symbol in enumerate(panel.symbols)}
@@ -220,6 +224,7 @@ def _check_actions(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_memberships(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for periods of membership that overlap or contradict listings."""
     fault = partial(_fault, panel, "memberships")
     listed = {entry.instrument.symbol: entry.listed for entry in panel.listings}
     last_end: dict[tuple[str, str], str] = {}
@@ -241,6 +246,7 @@ def _check_memberships(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_texts_and_figures(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for undated or empty news and for impossible fundamentals."""
     ends: dict[str, int] = {}
     fault = partial(_fault, panel, "fundamentals")
     for number, figure in enumerate(panel.fundamentals):
@@ -299,6 +305,7 @@ def _bad_bar(
 
 
 def _check_calendar(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for days that are not sessions of the calendar, and for missing sessions."""
     if panel.facts.kind == "synthetic":
         return
     days, calendar = panel.sessions.astype("datetime64[D]"), panel.facts.calendar
@@ -323,6 +330,7 @@ def _check_calendar(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_bars(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for invalid bars and for index levels that are not positive."""
     for suspicion in check_bars(panel.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
             yield _bad_bar(panel, suspicion.check, row, column, suspicion.reason((row, column)))
@@ -334,6 +342,7 @@ def _check_bars(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_presence(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for bars outside listings or in suspensions, and for missing bars."""
     present = np.isfinite(panel.bars["close"])
     days: Days = panel.sessions.astype("datetime64[D]")[:, None]
     first = np.array([entry.listed for entry in panel.listings], dtype="datetime64[D]")
@@ -361,6 +370,7 @@ def _check_presence(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_gaps(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for large moves between two sessions that no action explains."""
     close = panel.bars["close"]
     previous = previous_close(close, factors(panel)[1])
     yesterday = np.zeros(close.shape, dtype=np.bool_)
@@ -378,6 +388,7 @@ def _check_gaps(panel: Panel) -> Iterator[DataFault]:
 
 
 def _check_minutes(panel: Panel) -> Iterator[DataFault]:
+    """Yield faults for invalid intraday bars and for bars outside every session."""
     minutes = panel.minutes
     if minutes is None:
         return

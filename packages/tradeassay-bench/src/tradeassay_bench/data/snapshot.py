@@ -30,9 +30,9 @@ from tradeassay_bench.data.store.read import History, check_files, main_index, v
 
 
 class Snapshot:
-    """An opened snapshot.
+    """An opened snapshot of a market.
 
-    It can be pickled. The other process then opens the same folder.
+    A snapshot can be pickled. The other process then opens the same folder.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -59,9 +59,9 @@ class Snapshot:
         return self._history.sessions
 
     def news_begin(self, share: float) -> int:
-        """Return the first row before whose open this fraction of all news was published.
+        """Return the first row before whose open a given fraction of all news was published.
 
-        The row is 0 for a snapshot without news.
+        Return 0 for a snapshot without news.
         """
         news = self._history.news
         if not len(news):
@@ -87,16 +87,16 @@ class Snapshot:
             )
         return range(start, stop)
 
-    def at(self, row: int, moment: SessionPhase) -> AsOfView:
-        """Return the view at a moment of a session.
+    def at(self, row: int, phase: SessionPhase) -> AsOfView:
+        """Return the view at a phase of a session.
 
-        Raises :class:`DataError` for an unknown row.
+        Raises :class:`DataError` for an unknown row, and :class:`UserError` for an unknown phase.
         """
         try:
-            clocks = self._clocks[moment]
+            clocks = self._clocks[phase]
         except KeyError:
             raise UserError(
-                f"unknown moment '{moment}'", hint="use pre_open, open or close"
+                f"unknown phase '{phase}'", hint="use pre_open, open or close"
             ) from None
         try:
             exists = 0 <= row < len(clocks)
@@ -109,12 +109,12 @@ class Snapshot:
                 f"'{self.name}' has no session in row {row}",
                 hint=f"use rows 0 to {len(clocks) - 1}",
             )
-        return AsOfView(self._history, row, moment, clocks[row])
+        return AsOfView(self._history, row, phase, clocks[row])
 
     def as_of(self, clock: Instant) -> AsOfView:
         """Return the view at an instant."""
-        row, moment = locate(self._history, clock)
-        return AsOfView(self._history, row, moment, clock)
+        row, phase = locate(self._history, clock)
+        return AsOfView(self._history, row, phase, clock)
 
 
 def open_snapshot(folder: Path) -> Snapshot:
@@ -134,7 +134,7 @@ def open_snapshot(folder: Path) -> Snapshot:
 
 
 SessionPhase = Literal["pre_open", "open", "close"]
-"""A moment of the current session. Its corporate actions are known at ``pre_open``, its opening
+"""A phase of the current session. Its corporate actions are known at ``pre_open``, its opening
 prices at ``open``, and its complete bar at ``close``.
 """
 
@@ -149,19 +149,19 @@ class AsOfView:
     exchange. Create a view with ``Snapshot.at`` or ``Snapshot.as_of``. Every array is read-only.
     """
 
-    __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
+    __slots__ = ("_clock", "_completed", "_history", "_phase", "_row", "_visible")
 
-    def __init__(self, history: History, row: int, moment: SessionPhase, clock: Instant) -> None:
+    def __init__(self, history: History, row: int, phase: SessionPhase, clock: Instant) -> None:
         self._history = history
         self._row = row
-        self._moment = moment
+        self._phase = phase
         self._clock = clock
-        self._completed = row + 1 if moment == "close" else row
+        self._completed = row + 1 if phase == "close" else row
         self._visible = history.visible[row] if row >= 0 else 0
 
     def __repr__(self) -> str:
         return (
-            f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} "
+            f"<AsOfView {iso(self._clock)} row={self._row} phase={self._phase} "
             f"columns={self._visible}>"
         )
 
@@ -176,13 +176,14 @@ class AsOfView:
         return self._row
 
     @property
-    def moment(self) -> SessionPhase:
-        return self._moment
+    def phase(self) -> SessionPhase:
+        return self._phase
 
     @property
     def session(self) -> str:
-        """Return the ISO day of the current session. Raises :class:`DataError` before the first
-        one.
+        """Return the ISO day of the current session.
+
+        Raises :class:`DataError` before the first session.
         """
         if self._row < 0:
             raise DataError(f"at {iso(self._clock)} no session has begun")
@@ -213,15 +214,16 @@ class AsOfView:
     def tradable(self) -> Bools:
         """Return a mask of the columns that are listed and not suspended.
 
-        Before the open, the suspensions of the previous session apply, and afterwards today's.
+        Before the open, the mask uses the suspensions of the previous session. Later it uses
+        today's suspensions.
         """
         history, row, visible = self._history, self._row, self._visible
         if row < 0:
             return _NO_COLUMNS
-        if self._moment == "close":
+        if self._phase == "close":
             return history.trading[row, :visible]
         listed = history.last_rows[:visible] >= row
-        if self._moment == "open":
+        if self._phase == "open":
             # An instrument that was halted later in the session could be traded at the open.
             halted = history.suspended[row, :visible] & np.isnan(
                 history.fields["open"][row, :visible]
@@ -247,8 +249,7 @@ class AsOfView:
     def bars(
         self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split"
     ) -> Floats:
-        """Return one field of the completed daily bars with shape (sessions, columns), oldest
-        first.
+        """Return one field of the completed daily bars, shape (sessions, columns), oldest first.
 
         A missing bar is NaN. Values are adjusted to the current session. A split changes volumes
         inversely to prices. ``amount`` is never adjusted.
@@ -264,7 +265,7 @@ class AsOfView:
 
     def opens(self) -> Floats | None:
         """Return today's opening prices by column, or None before the open."""
-        if self._moment == "pre_open" or self._row < 0:
+        if self._phase == "pre_open" or self._row < 0:
             return None
         return self._history.fields["open"][self._row, : self._visible]
 
@@ -286,7 +287,7 @@ class AsOfView:
     def session_bars(self) -> SessionBars:
         """Return the current session's bars. Raises :class:`FutureDataError` before its close."""
         history, row, visible = self._history, self._row, self._visible
-        if self._moment != "close" or row < 0:
+        if self._phase != "close" or row < 0:
             problem = f"the session's bars are not known at {iso(self._clock)}"
             raise FutureDataError(problem, hint="use a view after the session's close")
         bars: dict[str, Any] = {
@@ -364,8 +365,8 @@ class AsOfView:
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         """Return the corporate actions announced after ``since`` and up to the clock, oldest first.
 
-        They include actions that the prices already contain. To book actions on an account, use
-        :meth:`todays_actions`.
+        The result includes actions that the prices already contain. Use :meth:`todays_actions` to
+        apply actions to an account.
         """
         self._not_later(since)
         times = self._history.action_times
@@ -401,10 +402,10 @@ class AsOfView:
 
 
 def locate(history: History, clock: Instant) -> tuple[int, SessionPhase]:
-    """Return the row and the moment of the session that is current at an instant.
+    """Return the row and the phase of the session that is current at an instant.
 
-    One hour before its open, the next session becomes current with the moment ``pre_open``. Before
-    the first session the row is -1.
+    The next session becomes current one hour before its open, in the phase ``pre_open``. Before the
+    first session the row is -1.
     """
     row = bisect_right(history.open_times, clock) - 1
     closed = history.close_times[row] if row >= 0 else -(1 << 62)

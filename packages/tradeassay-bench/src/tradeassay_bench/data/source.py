@@ -3,7 +3,8 @@
 A source is a class with a frozen ``Config`` and a ``load`` method. Register it with
 ``@sources.register("name")`` or with an entry point in the group ``tradeassay.sources``.
 
-A panel contains the future. It is used only inside ``data``. All other packages read as-of views.
+A panel contains the future, so it is used only inside ``data``. All other packages read as-of
+views.
 
 Adjustment factors look backwards only. ``F[s]`` is the product of all factors up to session ``s``.
 The price of session ``s`` as seen from session ``now`` is ``price[s] * F[s] / F[now]``. No action
@@ -47,7 +48,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """One period of index membership.
+    """A period in which a symbol is a member of an index.
 
     ``start`` and ``end`` are ISO days, both inclusive. ``end`` is None for a current member.
     """
@@ -134,7 +135,9 @@ class Panel:
 
 
 def action_known_at(session_open: Instant) -> Instant:
-    """Return the deadline for announcing a session's actions: one hour before its open."""
+    """Return the latest instant at which a session's actions become known: one hour before its
+    open.
+    """
     return session_open - 3_600_000_000_000
 
 
@@ -162,7 +165,7 @@ class Source(Protocol):
 
 
 def _missing_attributes(_name: str, source: object) -> str | None:
-    """Return a sentence that lists the attributes a source class lacks, or None."""
+    """Return a sentence that lists the missing attributes of a source class, or None."""
     required = ("Config", "summary", "extra", "load")
     missing = [attribute for attribute in required if not hasattr(source, attribute)]
     return f"it has no {' and no '.join(missing)}" if missing else None
@@ -187,11 +190,8 @@ def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
     """Return the cumulative split factor and total factor, each with shape (sessions, columns).
 
     The split factor counts shares. The total factor also reinvests dividends at the last close
-    before the ex-date. Actions that the vendor has applied to the prices are excluded. A factor is
-    None if the panel has no action of its kind.
-
-    A dividend on the ex-date of a split is per share held *before* the split. A dividend that is
-    not smaller than the last close leaves the factor unchanged.
+    before the ex-date. Actions that the vendor has applied to the prices are excluded. Both factors
+    are None if no action remains. The split factor is None without a split.
     """
     live = panel.facts.live_actions
     rows = ex_rows(panel.actions, panel.sessions)

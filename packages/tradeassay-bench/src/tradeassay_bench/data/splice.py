@@ -1,8 +1,8 @@
 """Combine a true market up to a movable present with a false future after it.
 
-A leak test runs an agent once and moves the present with it. Every session is thus tested against a
-false future. Views of a spliced snapshot behave like all other views. An agent that bypasses the
-views and reads future data receives the false future.
+A leak test runs an agent once and moves the present with the agent, so that every session is tested
+against a false future. Views of a spliced snapshot behave like all other views. An agent that
+bypasses the views and reads future data receives the false future.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tradeassay_bench.data.store.read import History, TimedTable
 
 T = TypeVar("T")
 NEAR = 10
-"""The number of future sessions that are rewritten whenever the present moves."""
+"""Number of future sessions that are rewritten whenever the present moves."""
 _PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 _MIRROR: dict[Field, Field] = {"open": "open", "close": "close", "high": "low", "low": "high"}
 
@@ -46,9 +46,9 @@ class SplicedSnapshot(Snapshot):
         self._spliced = _Spliced(true_history, false_history, bars=bars, noisy=noisy, seed=seed)
         self._history = self._spliced
 
-    def move(self, row: int, moment: SessionPhase) -> None:
-        """Move the present to a moment of a session."""
-        self._spliced.move(row, moment, self._clocks[moment][row])
+    def move(self, row: int, phase: SessionPhase) -> None:
+        """Move the present to a phase of a session."""
+        self._spliced.move(row, phase, self._clocks[phase][row])
 
 
 class _Spliced(History):
@@ -92,8 +92,9 @@ class _Spliced(History):
         read_only.setflags(write=False)
         return read_only
 
-    def move(self, row: int, moment: SessionPhase, clock: Instant) -> None:
-        unknown = row + 1 if moment == "close" else row
+    def move(self, row: int, phase: SessionPhase, clock: Instant) -> None:
+        """Rewrite the arrays so that the present is the given phase of a session."""
+        unknown = row + 1 if phase == "close" else row
         start = min(self._now, unknown)
         for array, true, false in self._sources:
             array[start:unknown] = true[start:unknown]
@@ -103,7 +104,7 @@ class _Spliced(History):
                 array[unknown : unknown + NEAR] = false[unknown : unknown + NEAR]
         if self._bars:
             self._write_near(unknown)
-        if moment == "open":
+        if phase == "open":
             for name in ("open", "suspended", "trading"):
                 self._arrays[name][row] = self._source(self._true, name)[row]
         self._now, self._clock = unknown, clock
@@ -191,6 +192,7 @@ class _SplicedTable(TimedTable[T]):
         self.move(1 << 62)
 
     def move(self, clock: Instant) -> None:
+        """Move the present to an instant."""
         self._clock = clock
         self._cut, self._skipped = self._true.up_to(clock), self._false.up_to(clock)
 

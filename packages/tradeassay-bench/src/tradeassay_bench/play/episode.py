@@ -64,7 +64,7 @@ class NoAnswer(ModelError):
 
 
 class AddressedQuestion(NamedTuple, Generic[Ask]):
-    """A question and its address: the episode, the step, the seed, and the number within the step."""
+    """A question and its address: the episode, the step, the seed, and its number in the step."""
 
     request: Ask
     place: QuestionPlace

@@ -52,10 +52,9 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Allocation, selection and interaction by group, linked over the window.
 
-    The three parts and ``trading`` sum to ``portfolio`` - ``benchmark``, the difference of the two
-    total returns. The benchmark contains the investable names, weighted by ``weighted_by``.
-    ``daily_error`` is the largest error of this sum on a day. ``reason`` says why there are no
-    numbers.
+    Together with ``trading`` they sum to ``portfolio`` - ``benchmark``, the two total returns. The
+    benchmark contains the investable names, weighted by ``weighted_by``. ``reason`` says why there
+    are no numbers.
     """
 
     by: Literal["sector", "board"]

@@ -48,7 +48,7 @@ NAME = "factor-model"
 
 @agents.register(NAME)
 class FactorModelAgent(Rebalancer[FactorModelConfig]):
-    """Holds the names with the highest scores in equal weights.
+    """Hold the names with the highest scores in equal weights.
 
     To save costs, a held name stays while it ranks among the first ``keep`` x ``k``. A weight is
     corrected only if it is off by more than ``band``.

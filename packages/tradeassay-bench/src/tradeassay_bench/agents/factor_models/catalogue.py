@@ -21,8 +21,8 @@ Size = Literal["full", "small", "qlib"]
 Settings = dict[str, Any]
 
 WINDOW: dict[Size, int] = {"full": 20, "small": 5, "qlib": 60}
-"""Number of sessions of factors in the input of a sequence model. The other models use only the
-last session. Qlib's own data has sixty.
+"""Number of sessions of factors in the input of a sequence model, by size. All other models use
+only the last session. Qlib's own data has sixty sessions.
 """
 
 
@@ -52,6 +52,7 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
         return "torch" in self.packages
 
     def window(self, size: Size) -> int:
+        """Return the number of sessions in the model's input."""
         return WINDOW[size] if self.sequence else 1
 
     def settings(self, size: Size) -> Settings:

@@ -18,7 +18,7 @@ _BARS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 FEATURES_VERSION = "features-1"
 """Version of the features. It changes whenever the same bars would produce different features."""
 YEAR = 252
-"""The longest lookback of a factor, in bars."""
+"""Longest lookback of a factor, in bars."""
 LEAST_KNOWN = 5
 """Minimum number of the nine factors that a name needs on the last day to be scored."""
 
@@ -41,8 +41,9 @@ def features(raw: Floats) -> tuple[Matrix, Bools]:
 
 
 def feature_names(window: int) -> list[str]:
-    """Return the names of the columns: the factor and the number of sessions back (0 = the last
-    close).
+    """Return the names of the columns.
+
+    A name consists of the factor and the number of sessions back (0 = the last close).
     """
     return [f"{name}_{back}" for name, back in product(FACTOR_NAMES, range(window - 1, -1, -1))]
 
@@ -50,7 +51,7 @@ def feature_names(window: int) -> list[str]:
 def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
     """Return the factors of the last completed sessions, shape (9, sessions, columns).
 
-    Without ``sessions`` all of them are returned. A shorter history returns fewer sessions.
+    Without ``sessions`` the whole history is returned. A shorter history has fewer sessions.
     """
     rows = None if sessions is None else sessions + YEAR
     values = compute_all(FactorBars(*(view.bars(field, rows) for field in _BARS)))
@@ -59,9 +60,9 @@ def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
 
 
 class FeatureFeed:
-    """Collects the last ``window`` sessions of factors from an episode's views.
+    """Collect the last ``window`` sessions of factors from an episode's views.
 
-    After a skipped day it rebuilds them from the history of the view.
+    After a skipped day the sessions are rebuilt from the history of the view.
     """
 
     def __init__(self, window: int) -> None:
@@ -122,6 +123,7 @@ class Samples:
         return replace(self, returns=self.returns[order], labels=self.labels[order])
 
     def by_day(self) -> list[slice]:
+        """Return the slice of rows of each session."""
         starts = (
             np.flatnonzero(np.r_[True, self.days[1:] != self.days[:-1]])
             if len(self)
@@ -132,10 +134,10 @@ class Samples:
 
 
 class QlibDataset:
-    """A dataset with the ``prepare`` method of Qlib's ``DatasetH`` (segments train, valid and
-    test).
+    """A dataset with the ``prepare`` method of Qlib's ``DatasetH``.
 
-    The test segment is empty. Some models request it during training.
+    The segments are train, valid and test. The test segment is empty, but some models request it
+    during training.
     """
 
     def __init__(self, train: Samples, valid: Samples, window: int) -> None:

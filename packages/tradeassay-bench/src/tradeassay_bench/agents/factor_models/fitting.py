@@ -99,11 +99,10 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
-    """Seed every generator that a model may use and fix the thread count.
+    """Seed every generator that a model may use, and fix the thread count, inside the block.
 
-    Restore them afterwards.
-
-    On a GPU torch is set to deterministic algorithms. On a CPU a fixed number of threads is enough.
+    The generators and the thread count are restored afterwards. On a GPU torch is set to
+    deterministic algorithms. On a CPU a fixed number of threads is enough.
     """
     import torch
 
@@ -142,7 +141,7 @@ def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
 def mended(module: Any, model: FactorModel, *, window: int, gpu: bool) -> Iterator[type[Any]]:
     """Yield a model's class, patched during its training.
 
-    The patches solve five problems. ADARNN's loader expects six features of sixty days.
+    The patches solve five problems of Qlib. ADARNN's loader expects six features of sixty days.
     DoubleEnsemble orders its features by iterating over a set of strings, whose order differs
     between processes. CatBoost uses a GPU without being configured to. MLP logs a correlation that
     nothing reads. MLP also starts a debugger on days with fewer than fifty names.
@@ -192,15 +191,15 @@ def _unmeasured(*_: Any) -> Any:
 
 
 BATCH: dict[Size, int] = {"full": 2000, "small": 512}
-"""Batch sizes by size of model. With Qlib's defaults the class sets its own."""
+"""Batch sizes by size of model. ``qlib`` models use the default of their class."""
 _TABNET_VBS = 2048
 """TabNet's default number of rows normalised together. It must not exceed the batch size."""
 LEAST_SAMPLES = 256
-"""Smallest number of samples for training and for validation."""
+"""Minimum number of samples for training and for validation."""
 
 
 class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a training. ``gpu`` affects only neural networks and CatBoost."""
+    """The settings of one training. ``gpu`` affects only neural networks and CatBoost."""
 
     size: Size = "full"
     seed: int = 0
@@ -342,6 +341,7 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
 def _settings(
     model: FactorModel, config: FitConfig, batch: int, window: int, folder: Path
 ) -> Settings:
+    """Return the arguments of a model's class for one training."""
     import torch
 
     settings = model.settings(config.size)
@@ -373,10 +373,10 @@ LEAST_KEY = 6
 
 
 class RankIC(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean daily rank correlation of scores and outcomes over ``days`` sessions.
+    """The mean daily rank correlation of scores and outcomes over ``days`` sessions.
 
-    ``error`` is its standard error, corrected for overlapping outcomes (Newey-West). It is None
-    with fewer than two days.
+    ``error`` is the standard error of the mean, corrected for overlapping outcomes (Newey-West). It
+    is None if there are fewer than two days.
     """
 
     mean: float
@@ -469,7 +469,10 @@ def _encoded(facts: TrainedBaseline) -> bytes:
 
 
 def list_trained() -> tuple[TrainedBaseline, ...]:
-    """Return the trained baselines by data set, model and key. Damaged ones are skipped."""
+    """Return the trained baselines, sorted by data set, model and key.
+
+    Damaged baselines are skipped.
+    """
     baselines = []
     for file in baselines_folder().glob(f"[!.]*/{FACTS_FILE}"):
         with contextlib.suppress(DataError):

@@ -1,8 +1,8 @@
 """Encode requests to foreign agents and decode their answers, as Agent Market Arena defines them.
 
 The request contains the keys of the contract, each with a value per symbol. ``own`` adds the
-agent's private data (its position and past outcomes). Servers of the bare contract do not receive
-it. There are three wire formats:
+agent's private data (its position and past outcomes), which servers of the bare contract do not
+receive. There are three wire formats:
 
 - ``tradeassay`` sends news items and numbers unchanged.
 - ``ama`` sends only the fields that the arena's published servers accept. News is one string.
@@ -72,7 +72,7 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamedAction(TradingAction, frozen=True, kw_only=True):
-    """An answer as read from a wire. ``id`` identifies the answered question."""
+    """An answer that may contain the id of its question."""
 
     id: str | None = None
 
@@ -258,6 +258,7 @@ class ArenaAgent(ABC):
             return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
     async def close(self) -> None:
+        """Close the connection to the agent."""
         if self._transport is not None:
             await self._transport.close()
 

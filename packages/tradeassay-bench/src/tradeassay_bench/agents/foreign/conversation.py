@@ -216,7 +216,7 @@ def _raw(text: str | None) -> msgspec.Raw:
 
 
 class ForeignModel:
-    """A foreign agent in place of a model, for one episode. It receives the same questions."""
+    """A foreign agent that takes a model's place in one episode and gets the same questions."""
 
     def __init__(
         self, name: str, transport: Transport, benchmark: str, salt: str, *, must_name: bool
@@ -227,6 +227,7 @@ class ForeignModel:
         self._wrong: tuple[int, Unusable] | None = None
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Send a question and return the reply. A failure becomes a reply with an error."""
         # All later questions of the step report the failure, because a benchmark need not repeat a
         # question without an answer.
         failed = (
@@ -274,15 +275,16 @@ class ForeignAgent(ABC):
     asked: ClassVar[Literal["conversation"]] = "conversation"
     kind: ClassVar[str]
     must_name: ClassVar[bool] = True
-    """Whether an answer must repeat the question's id. A function's return value need not repeat
-    it.
+    """True if an answer must repeat the question's id. The return value of a Python method need not
+    repeat the id.
     """
 
     def __init__(self, config: Any) -> None:
         self.config = config
 
     @abstractmethod
-    def transport(self, timeout_s: float) -> Transport: ...
+    def transport(self, timeout_s: float) -> Transport:
+        """Return a new connection to the agent."""
 
     @asynccontextmanager
     async def open(self, opening: Opening) -> AsyncIterator[Model]:
@@ -409,6 +411,7 @@ class OverPipe(ForeignAgent):
 
 
 def _from_environment(name: str) -> str:
+    """Return the value of an environment variable. Raises :class:`UserError` if it is not set."""
     value = os.environ.get(name)
     if value is None:
         raise UserError(f"environment variable {name} is not set", hint=f"export {name}=...")
@@ -417,9 +420,9 @@ def _from_environment(name: str) -> str:
 
 @agents.register("mcp")
 class OverMcp(ForeignAgent):
-    """A client of the Model Context Protocol, which drives its own episode.
+    """A client of the Model Context Protocol that drives its own episode.
 
-    Only its recorded answers can be replayed.
+    Such an agent cannot be queried. Only its recorded answers can be replayed.
     """
 
     summary: ClassVar[str] = "a client of MCP, recorded by tradeassay mcp"

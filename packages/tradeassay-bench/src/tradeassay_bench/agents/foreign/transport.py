@@ -1,10 +1,10 @@
 """Exchange bytes with a foreign agent.
 
-Every failure is an :class:`Unusable`, counted by its kind.
+Every failure is an :class:`Unusable`, and failures are counted by kind.
 
 A host name is resolved once, its addresses are checked, and the connection uses a checked address.
-Otherwise an agent's host name could give access to the arena's own network. A name may resolve to
-an internal address, or to a different address a second after the check.
+Without this check a host name could give an agent access to the arena's own network, because a name
+may resolve to an internal address, or to a different address a second after the check.
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ def parse_target(url: str, path: str = "") -> Target:
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Return IP networks from their texts. Raises :class:`UserError` for an invalid network."""
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
@@ -168,6 +169,7 @@ async def checked_address(target: Target, allow: Sequence[Network], resolve: Res
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host, resolved by the operating system."""
     loop = asyncio.get_running_loop()
     entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
@@ -178,13 +180,13 @@ TIMEOUT_S = 180.0
 MAX_ANSWER = 64 * 1024
 """Default maximum size of an answer, in bytes."""
 KEPT = ("LANG", "LC_ALL", "TZ")
-"""Environment variables that a process inherits, in addition to the search path."""
+"""Environment variables that a process inherits in addition to the search path."""
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _LAST_WORDS = 4096
 """Number of bytes stored from the end of a process's error output."""
 _PLACE = re.compile(r'File "([^"<]+)", line (\d+)')
 BEFORE_RETRY_S = 0.2
-"""Seconds to wait before the one new attempt after a dropped connection."""
+"""Seconds to wait after a dropped connection before the request is sent once more."""
 _SHOWN = 200
 """Maximum number of characters of an agent's answer quoted in a message."""
 GRACE_S = 5.0
@@ -202,7 +204,9 @@ class Transport(Protocol):
         """Restart the connection after an answer that could not be used."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the connection."""
+        ...
 
 
 class PipeOptions(TypedDict, total=False):
@@ -225,9 +229,7 @@ class HttpOptions(TypedDict, total=False):
 
 
 class HttpTransport:
-    """Posts requests to a web server.
-
-    Needs ``httpx``.
+    """Post requests to a web server. Needs ``httpx``.
 
     ``allow`` lists private networks in which an agent may run. ``token`` is sent with every
     request. Kinds of failure: ``forbidden`` (an internal address), ``unreachable``, ``timeout``,
@@ -247,6 +249,7 @@ class HttpTransport:
         self._through = options.get("through")
 
     async def exchange(self, body: bytes) -> bytes:
+        """Post a request and return the answer. A dropped connection is retried once."""
         import httpx
 
         try:
@@ -336,7 +339,7 @@ def quoted(answer: bytes) -> str:
 
 @cache
 def _authorities() -> ssl.SSLContext:
-    """Return the certificate authorities, cached because loading them takes a tenth of a second."""
+    """Return the certificate authorities. They are cached, because loading takes 0.1 s."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)
@@ -531,6 +534,7 @@ class PythonCaller:
         self._hanging: asyncio.Future[Any] | None = None
 
     async def call(self, argument: object) -> Any:
+        """Return the function's result. Raises :class:`Unusable` for an exception or a time-out."""
         started = False
         try:
             async with asyncio.timeout(self._timeout_s):

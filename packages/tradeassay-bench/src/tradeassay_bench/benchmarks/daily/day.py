@@ -546,7 +546,10 @@ def show_day(seen: Observation, most: int) -> SessionShown:
 
 
 def _name(symbol: str, closes: Floats, tradable: bool) -> NameShown:
-    """Return a name's row of the table: its last close and its returns. Unknown numbers are None."""
+    """Return a name's row of the table: its last close and its returns.
+
+    Unknown numbers are None.
+    """
 
     def known(value: float) -> float | None:
         return round(value, 4) if math.isfinite(value) else None

@@ -124,7 +124,10 @@ def _reach(orders: Sequence[Order], day_view: DayView) -> Iterable[ActionViolati
 
 
 def _side(moves: Sequence[Move], day_view: DayView) -> Iterable[ActionViolation]:
-    """Yield violations by orders whose side contradicts the target. The intention is never guessed."""
+    """Yield violations by orders whose side contradicts the target.
+
+    The intention of such an order is never guessed.
+    """
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue

@@ -566,7 +566,10 @@ class Ktdfin(ModelProtocol):
         return Wire(self._masked(observation).gate(observation.view))
 
     def _masked(self, observation: Observation) -> Mask:
-        """Return the episode's mask. Its calendar ends today. The mask is created on the first day."""
+        """Return the episode's mask, which is created on the first day.
+
+        The calendar of the mask ends today.
+        """
         if self._mask is None:
             first = cast("Snapshot", _FirstDaySnapshot(observation))
             if self.config.news and self.config.mask_config.hides_stocks:

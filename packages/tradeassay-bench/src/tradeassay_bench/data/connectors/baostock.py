@@ -1,9 +1,10 @@
 """Connect to baostock: log in, send one query at a time and read every page.
 
 The library reads from its socket without a time limit. If the server closes the connection, the
-library loops forever. It stores its connector in ``SocketUtil.instance``. We replace that with our
-own connector, whose socket has a time limit and detects a closed connection or a broken body. Our
-connector also stores the error, because the library prints errors and discards them.
+library loops forever. It stores its connector in ``SocketUtil.instance``. This module replaces that
+object with its own connector, whose socket has a time limit and detects a closed connection or a
+broken body. The connector also stores the error, because the library prints errors and discards
+them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ END = b"<![CDATA[]]>\n"
 
 
 class WatchedSocket:
-    """A socket with the methods that the library uses. ``fault`` describes the last error, or is
-    None.
+    """A socket with the methods that the library uses.
+
+    ``fault`` describes the last error. It is None if there was no error.
     """
 
     def __init__(self, raw: socket.socket, timeout: float, compressed: tuple[str, ...]) -> None:
@@ -94,7 +96,10 @@ def _broken(error: OSError, timeout: float) -> str:
 
 
 class SocketWatch:
-    """A context manager that installs watched sockets in the library and restores it afterwards."""
+    """Install watched sockets in the library, and restore the library afterwards.
+
+    Use it as a context manager.
+    """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -201,7 +206,7 @@ class BaostockWire:
         return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
-        """Return the result of a call. Raises the error of the connection or of the server."""
+        """Return the result of a call, or raise the error of the connection or of the server."""
         try:
             result = call()
         except json.JSONDecodeError as error:
@@ -235,8 +240,8 @@ BAR_FIELDS = tuple("date open high low close preclose volume amount turn tradest
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """The types of baostock that are supported: shares and exchange-traded funds."""
 FEW = 5
-"""Up to this many symbols are queried one by one. For more symbols the whole market is queried at
-once.
+"""Maximum number of symbols that are queried one by one. For more symbols one query fetches the
+whole market.
 """
 
 BAOSTOCK = common.Vendor(
@@ -329,6 +334,8 @@ def _vendor_code(share: str) -> str:
 
 
 def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Membership, ...]:
+    """Return the dated memberships of an index."""
+
     def ask(day: str) -> frozenset[str]:
         rows = wire.rows(
             f"the members of {index} on {day}", ("code",), f"query_{index}_stocks", date=day
@@ -350,7 +357,10 @@ def _facts(
     method: str,
     *more: str,
 ) -> list[Row]:
-    """Return the rows of a query, either one request per share or one for the whole market."""
+    """Return the rows of a query.
+
+    Up to :data:`FEW` shares are queried one by one. Otherwise one query fetches the whole market.
+    """
     queries = [("all stocks", "")]
     if len(shares) <= FEW:
         queries = [(share, _vendor_code(share)) for share in shares]
@@ -431,9 +441,9 @@ def _stock(
 
 
 def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple[Fundamental, ...]:
-    """Return monthly values of the free float, known from the next open.
+    """Return monthly values of the free float, each known from the next open.
 
-    They are computed from the traded volume and the turnover, which is volume over free float.
+    Each value is computed from the traded volume and the turnover, which is volume over free float.
     """
     next_open = dict(
         zip(map(str, sessions.days[:-1]), sessions.open_time[1:].tolist(), strict=True)
@@ -454,6 +464,7 @@ def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple
 
 
 def _levels(wire: BaostockWire, index: Index, sessions: Sessions) -> Floats:
+    """Return the closing levels of an index. Raises :class:`SourceError` for a missing session."""
     code = LEVELS[index]
     what = f"the levels of {code}"
     try:

@@ -41,7 +41,10 @@ FIELD_ORDER: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
 
 
 class CryptoWire:
-    """A connection to one exchange. All its failures are raised as :class:`SourceError`."""
+    """A connection to one exchange.
+
+    All failures of the connection are raised as :class:`SourceError`.
+    """
 
     def __init__(
         self,
@@ -74,8 +77,9 @@ class CryptoWire:
         self._exchange.session.close()
 
     def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
-        """Return the spot instruments of symbols. Raises :class:`SourceError` for an unknown
-        symbol.
+        """Return the spot instruments of symbols.
+
+        Raises :class:`SourceError` for an unknown symbol.
         """
         markets = self._ask("its markets", self._exchange.load_markets)
         decimals = self._exchange.precisionMode == self._ccxt.DECIMAL_PLACES
@@ -106,10 +110,10 @@ class CryptoWire:
         return instruments
 
     def candles(self, symbol: str, timeframe: Timeframe, begin: Instant, end: Instant) -> Candles:
-        """Return all candles in [begin, end).
+        """Return all candles from ``begin`` to before ``end``.
 
-        Raises :class:`SourceError` if the history does not reach back to ``begin``. Some exchanges
-        always return their newest candles, whatever the request.
+        Raises :class:`SourceError` if the history does not reach back to ``begin``, because some
+        exchanges return only their newest candles, whatever the request.
         """
         step = STEPS[timeframe]
         features = (self._exchange.features or {}).get("spot") or {}
@@ -171,6 +175,7 @@ class CryptoWire:
         return common.ask_with_retries(once, vendor=self.name, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, what: str) -> Exception:
+        """Return our error for an exception from the library."""
         ccxt = self._ccxt
         text = " ".join(str(error).split())[:200]
         if isinstance(error, (common.Unanswered, SourceError)):
@@ -222,7 +227,7 @@ class CcxtConfig(common.ConnectorConfig, frozen=True, kw_only=True):
 class CcxtSource(common.ConnectorSource):
     """A source of spot candles of one exchange.
 
-    Exchanges publish no listing dates, so a symbol whose first candle is late needs
+    Exchanges publish no listing dates. A symbol whose first candle is late therefore needs
     ``allow_partial``.
     """
 

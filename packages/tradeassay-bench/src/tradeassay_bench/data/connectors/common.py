@@ -49,7 +49,9 @@ from tradeassay_bench.data.source import (
 
 T = TypeVar("T")
 LONGEST_REST_S = 86_400.0
-"""Longest pause before a new request, in seconds (one day), even if the vendor demands more."""
+"""Longest pause that :class:`VendorResting` reports, in seconds (one day), even if the vendor
+demands more.
+"""
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The clock, sleep function and retry policy of a connector, which tests can replace."""
+    """The clock, sleep function and retry policy of a connector. Tests replace them."""
 
     clock: Clock = field(default_factory=WallClock)
     sleep: Callable[[float], None] = time.sleep
@@ -128,7 +130,10 @@ def http_fault(
 
 
 class VendorResting(SourceError):
-    """The vendor demands a longer pause than the retry policy allows. ``seconds`` is its length."""
+    """The vendor demands a longer pause than the retry policy allows.
+
+    ``seconds`` is the length of the pause.
+    """
 
     seconds: float = 0.0
 
@@ -142,9 +147,11 @@ def growth_since(days: Days, closes: Floats, day: str) -> float | None:
 
 
 def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
-    """Call ``ask`` until it returns an answer, at most ``runtime.retry.attempts`` times.
+    """Return the result of ``ask``, which is called up to ``runtime.retry.attempts`` times.
 
-    Raises :class:`SourceError` after the last attempt. ``what`` describes the request in messages.
+    A call is repeated only after :class:`Unanswered`. Raises :class:`SourceError` after the last
+    attempt, and :class:`VendorResting` if the vendor demands a pause that is too long. ``what``
+    describes the request in messages.
     """
     policy, waited, attempts = runtime.retry, 0.0, 0
     while True:
@@ -204,14 +211,16 @@ def silenced(module: str) -> Iterator[None]:
 # -- from a vendor's series to columns --
 
 DELISTING_SLACK = 30
-"""Maximum number of sessions between the last bar and the delisting date, which is the day of the
-formal act.
+"""Maximum number of sessions between a name's last bar and its delisting date. Vendors report the
+day of the formal act, which follows the last bar.
 """
 DELISTING_DAYS = 45
-"""The same tolerance in calendar days, for a formal act after the last requested session."""
+"""Maximum number of calendar days between the last requested session and a delisting date that may
+explain missing bars at the end.
+"""
 FORGIVEN = 20
-"""One in this many bars may be on a day without a session. A higher share indicates a systematic
-error, such as days in a wrong time zone.
+"""With ``forgive``, at most one in this many bars may be on a day without a session. A higher share
+indicates a systematic error, such as days in a wrong time zone.
 """
 PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 SURVIVORS = "symbols chosen at the time of retrieval: survivorship"
@@ -252,8 +261,9 @@ class Vendor(NamedTuple):
 
 
 class ConnectorSource:
-    """Base class of the connectors' sources. Tests replace the vendor's connection through
-    ``wire``.
+    """Base class of the connectors' sources.
+
+    ``wire`` replaces the vendor's connection in tests.
     """
 
     Config: ClassVar[type[SourceConfig]]
@@ -326,8 +336,8 @@ def lay_out(
 
     Listings are sorted by (listed, symbol). A session without a bar between listing and delisting
     becomes a suspension. Raises :class:`SourceError` for bars on days without a session and for
-    days out of order. ``forgive`` accepts a few of them. Also raises it for a series that covers
-    only a part of the range, unless ``allow_partial`` is set.
+    days out of order. With ``forgive`` a few such bars are dropped instead. The error is also
+    raised for a series that covers only a part of the range, unless ``allow_partial`` is set.
     """
     cut: list[str] = []
     gaps: list[str] = []
@@ -433,7 +443,7 @@ def _listing(
 ) -> tuple[Listing, list[str]]:
     """Return the listing of a series, and notes on missing parts of the range.
 
-    Raises :class:`SourceError` for missing parts unless ``partial`` is set.
+    Raises :class:`SourceError` for a missing part unless ``partial`` is set.
     """
     symbol = column.instrument.symbol
     listed = column.listed or sessions.first
@@ -593,8 +603,8 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
 def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: Clock) -> Sessions:
     """Return the completed sessions of a period, at least one.
 
-    Raises :class:`UserError` if there is none. Also raises it if ``last`` is not over yet, because
-    an unfinished bar would be stored as final.
+    Raises :class:`UserError` if the period has no completed session, or if ``last`` is not over
+    yet. The bar of an unfinished session would be stored as final.
     """
     now = clock.now()
     tomorrow = moment(now).date() + timedelta(days=1)
@@ -615,7 +625,7 @@ def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: 
 
 
 def action_time(sessions: Sessions, ex_date: str) -> Instant | None:
-    """Return when an action with ``ex_date`` is known, or None if it is outside the sessions.
+    """Return the instant at which an action is known, or None outside the sessions.
 
     An ex-date without a session is moved to the next session.
     """

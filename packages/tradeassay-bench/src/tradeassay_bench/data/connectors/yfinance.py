@@ -41,11 +41,11 @@ class VendorSplit(NamedTuple):
 
 
 def factor_after(days: Days, splits: Sequence[VendorSplit], *, same_day: bool = False) -> Floats:
-    """Return for each day the product of the ratios of all *later* splits.
+    """Return the product of the ratios of all *later* splits for each day.
 
     An adjusted price times this factor is the price as traded. With ``same_day`` the splits of the
-    day itself are included. Dividends need that: ours are per share held before a split on the same
-    day, the vendor's per share after it.
+    day itself are included. Dividends need them, because our dividends are per share held before a
+    split on the same day and the vendor's are per share after it.
     """
     factor = np.ones(days.size)
     for split in splits:
@@ -96,9 +96,7 @@ class YahooSeries(NamedTuple):
 
 
 def browser_session(**options: Any) -> Any:
-    """Return a ``curl_cffi`` session like the library's, which also stores status and
-    ``Retry-After``.
-    """
+    """Return a session like the library's that also stores the status and ``Retry-After``."""
     requests: Any = require("curl_cffi.requests", "us")
 
     class RememberingSession(requests.Session):  # type: ignore[misc] # the base is an optional import
@@ -257,8 +255,8 @@ def conversation(
 
 
 DECIMALS = 4
-"""Decimals of a price. Yahoo sends 32-bit prices. Four decimals remove their noise and preserve
-every price of a US exchange.
+"""Decimals of a stored price. Yahoo sends 32-bit prices. Four decimals remove the noise of these
+numbers and preserve every price of a US exchange.
 """
 MINUTE_HISTORY_DAYS = 29
 MINUTE_REQUEST_DAYS = 7
@@ -362,6 +360,7 @@ class YFinanceSource(common.ConnectorSource):
 
 
 def _as_traded(fields: dict[Field, Floats], factor: Floats) -> dict[Field, Floats]:
+    """Return fields as traded from adjusted fields and the factor of later splits."""
     traded = {name: np.round(fields[name] * factor, DECIMALS) for name in common.PRICES}
     traded["volume"] = np.rint(fields["volume"] / factor)
     return traded
@@ -392,6 +391,7 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
 
 
 def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
+    """Return an index's closing levels on the sessions, NaN for a missing session."""
     levels = np.full(sessions.days.size, np.nan)
     rows, matches = matching_rows(sessions.days, series.days)
     levels[rows] = np.round(series.fields["close"][matches], DECIMALS)
@@ -399,6 +399,7 @@ def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
 
 
 def _minutes(wire: YahooWire, series: YahooSeries, sessions: Sessions) -> common.MinuteColumn:
+    """Return a symbol's minute bars as traded, fetched a week at a time."""
     times, parts = [], []
     start, end = parse_day(sessions.first), parse_day(sessions.last) + timedelta(days=1)
     while start < end:

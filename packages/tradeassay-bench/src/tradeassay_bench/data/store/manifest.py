@@ -138,7 +138,7 @@ _ABSENT = -1
 def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
     """Return the SHA-256 of a panel's numbers, records and metadata.
 
-    Name, query and time of retrieval are excluded.
+    The panel's name, query and time of retrieval are excluded.
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
@@ -174,6 +174,7 @@ def _add_array(digest: Any, label: str, values: np.ndarray[Any, Any]) -> None:
 
 
 def _add_table(digest: Any, label: str, table: pa.Table) -> None:
+    """Add the typed values of a table's columns to a digest."""
     # Columns are typed, so that an int instead of a float does not change the hash. The hash covers
     # values rather than buffers, so that it does not depend on the library's memory layout.
     for name in table.column_names:
@@ -208,6 +209,7 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
 
 
 def numbers(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Return a numeric or date array as an Arrow array without copying contiguous values."""
     if values.dtype.kind == "M":
         values = values.astype("datetime64[D]").astype(np.int32)
         kind = pa.date32()
@@ -218,6 +220,7 @@ def numbers(values: np.ndarray[Any, Any]) -> pa.Array:
 
 
 def texts(values: Sequence[str | None]) -> pa.StringArray:
+    """Return an Arrow array of texts, with nulls for None."""
     encoded = [b"" if value is None else value.encode() for value in values]
     valid = np.array([value is not None for value in values], dtype=np.bool_)
     bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
@@ -238,6 +241,7 @@ def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def plain(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Return the values of an Arrow array as a numpy array without a copy."""
     kind = values.type
     dtype = np.dtype(np.int32) if pa.types.is_date32(kind) else np.dtype(kind.to_pandas_dtype())
     buffer = values.buffers()[1]
@@ -249,6 +253,7 @@ def plain(values: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def days(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Return an Arrow array of dates as read-only numpy days."""
     result = plain(values).astype(np.int64).astype("datetime64[D]")
     result.setflags(write=False)
     return result
@@ -289,8 +294,9 @@ RECORDS: dict[str, pa.Schema] = {
 
 
 def sorted_records(panel: Panel) -> dict[str, Any]:
-    """Return a panel's dated records by kind, sorted by the time they became known, then by
-    content.
+    """Return a panel's dated records by kind.
+
+    Records are sorted by the time at which they became known, then by content.
     """
 
     def order(record: Any, names: Sequence[str]) -> list[Any]:
@@ -356,6 +362,7 @@ def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:
 
 
 def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
+    """Return the first ``rows`` rows of a list column as a two-dimensional array."""
     width = lists.type.list_size
     values: np.ndarray[Any, Any] = plain(lists.values)
     return values[lists.offset * width : (lists.offset + rows) * width].reshape(rows, width)

@@ -50,7 +50,9 @@ FETCH_AGAIN = "get or import the data again"
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise :class:`DataError` that names the first file that is missing or has the wrong size."""
+    """Raise :class:`DataError` if a file is missing or has the wrong size. The error names the
+    file.
+    """
     for name, entry in manifest.files.items():
         path = folder / name
         try:
@@ -116,7 +118,7 @@ def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
 
 
 def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
-    """Return a memory-mapped table of one batch.
+    """Return a table as one memory-mapped batch, after a check of its hash.
 
     Raises :class:`DataError` if the file is missing, altered or damaged.
     """
@@ -254,7 +256,7 @@ class TimedTable(Generic[T]):
         return int(np.searchsorted(self._times, clock, side="right"))
 
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        """Return the rows in ``rows`` that are about a symbol."""
+        """Return those of the given rows that are about a symbol."""
         matching = self._by_symbol.get(symbol, _NO_ROWS)
         return matching[bisect_left(matching, rows.start) : bisect_left(matching, rows.stop)]
 
@@ -270,7 +272,7 @@ class TimedTable(Generic[T]):
 
 
 NOT_DELISTED = 1 << 40
-"""The last row of an instrument that is not delisted within the data."""
+"""Row number that stands for "not delisted within the data"."""
 SPECIAL = "ST"
 """The membership name for stocks under special treatment."""
 
@@ -397,8 +399,9 @@ class History:
         self._split_columns = [event[1] for event in splits]
 
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
-        """Return the actions that take effect in a session, by column, with dividends before
-        splits.
+        """Return the actions that take effect in a session.
+
+        They are sorted by column, with a dividend before a split.
         """
         return self._by_row.get(row, ())
 
@@ -407,8 +410,8 @@ class History:
     ) -> Floats:
         """Return ``window`` adjusted to the shares of session ``row``.
 
-        ``window`` starts at session ``start``. It is returned without a copy if there is no action
-        in between. Raises :class:`UserError` for an unknown adjustment.
+        ``window`` starts at session ``start``. If no action took effect in between, it is returned
+        without a copy. Raises :class:`UserError` for an unknown adjustment.
         """
         if adjust == "total" and field != "volume":
             rows, columns, factor = self._total_rows, self._total_columns, self._total

@@ -61,14 +61,14 @@ def write_snapshot(
     file_faults: Sequence[DataFault] = (),
     locate: Callable[[DataFault], DataFault] | None = None,
 ) -> Manifest:
-    """Check a panel for faults and write it as a snapshot.
+    """Check a panel for faults, write it as a snapshot, and return the manifest.
 
     ``allow_faults`` is True, or the names of the checks whose faults are accepted. Accepted faults
     become a badge. ``file_faults`` are faults in the raw files. ``locate`` maps a fault of the
     panel to its place in those files. Raises :class:`DataRefused` for other faults.
 
     A folder that already contains the same content is left unchanged. The call may therefore be
-    repeated, and several processes may make it at once.
+    repeated, also by several processes at the same time.
     """
     panel = normalised(panel)
     panel_faults = diagnose_panel(panel)
@@ -177,9 +177,10 @@ def _write_files(panel: Panel, folder: Path, faults: tuple[DataFault, ...]) -> M
 
 
 def _grids(panel: Panel) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the tables of bars, listings, indices and minutes by name.
+    """Yield the tables of bars, listings, indices and minutes with their names.
 
-    They are yielded one by one to save memory. JointContrast they are most of a large import.
+    The tables are yielded one by one to save memory, because together they are most of a large
+    import.
     """
     split, total = factors(panel)
     days = panel.sessions[:, None]
@@ -221,6 +222,10 @@ def _grids(panel: Panel) -> Iterator[tuple[str, pa.Table]]:
 def _move_into_place(
     temporary: Path, folder: Path, manifest: Manifest, replace_existing: bool
 ) -> Manifest:
+    """Rename the temporary folder to its final name, and return the manifest of the stored data.
+
+    Raises :class:`UserError` if the folder has different content and may not be replaced.
+    """
     try:
         os.rename(temporary, folder)
         return manifest
@@ -294,7 +299,7 @@ def _canonical(values: np.ndarray[Any, Any]) -> bool:
 
 
 def check_form(panel: Panel) -> None:
-    """Raise :class:`DataError` that names the first malformed array, listing or record."""
+    """Raise :class:`DataError` for the first malformed array, listing or record."""
     for problem in _problems(panel):
         raise DataError(
             f"panel '{panel.name}': {problem}", hint="correct the source that returned it"
@@ -344,6 +349,7 @@ def _increasing(values: Any) -> bool:
 
 
 def _record_problems(panel: Panel) -> Iterator[str]:
+    """Yield problems of listings and dated records."""
     for symbol, count in Counter(panel.symbols).items():
         if count > 1:
             yield f"{symbol} is listed twice"

@@ -48,6 +48,7 @@ class MarketPath:
 
 
 def make_market(config: SyntheticConfig, burn: int) -> MarketPath:
+    """Draw the common return of every session, with its regimes."""
     draws = Draws(config.seed, "market")
     model, rows = config.market, burn + config.sessions
     noise = clustered(draws, rows, model.volatility / math.sqrt(config.year), _ARCH, _GARCH, _DF)
@@ -96,6 +97,10 @@ def _spans(
 
 
 def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, df: int) -> Floats:
+    """Return GARCH(1,1) returns with Student shocks.
+
+    ``sigma`` is the long-run standard deviation per row, and ``df`` the degrees of freedom.
+    """
     shocks = draws.student(rows, df).tolist()
     base = sigma * sigma
     variance, path = base, []
@@ -125,7 +130,7 @@ def planted(config: SyntheticConfig, kind: Literal["styles", "sectors"], rows: i
 
 
 DISTRESS = 40
-"""Number of sessions of decline before a delisting."""
+"""Number of sessions for which a name declines before its delisting."""
 _DISTRESS_DRIFT = -0.012
 
 
@@ -147,6 +152,7 @@ class Drivers:
 
 
 def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Floats:
+    """Return the loss per session of every name that is about to be delisted."""
     decline = np.zeros((burn + config.sessions, universe.size))
     for column in np.flatnonzero(universe.last < config.sessions - 1).tolist():
         end = burn + int(universe.last[column]) + 1
@@ -207,6 +213,7 @@ announcement.
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
+    """Draw the suspensions and plan the dividends and splits, without prices."""
     rows = burn + config.sessions
     first = np.where(universe.first == 0, 0, universe.first + burn)
     last = universe.last + burn
@@ -280,7 +287,7 @@ def split_ratio(market: str, price: float, pick: float) -> tuple[int, int] | Non
 
 _STEPS, _RANGE = 256, 8
 _FLOOR = 50.0
-"""The smallest latent value in ticks. Below it, a tick would be a large move."""
+"""Smallest latent value, in ticks. At lower values one tick would be a large move."""
 
 
 def run_days(
@@ -290,6 +297,7 @@ def run_days(
     schedule: MoveSchedule,
     burn: int,
 ) -> WorldTape:
+    """Generate all sessions and return the tape."""
     loop = _Loop(config, universe, drivers, schedule, burn)
     with np.errstate(invalid="ignore", divide="ignore"):
         for row in range(burn + config.sessions):
@@ -375,6 +383,7 @@ class _Loop:
         )
 
     def session(self, row: int) -> None:
+        """Generate one session: apply actions, draw prices and volumes, and update the state."""
         for action in self.due.pop(row, ()):  # the value of actions with today's ex-date is removed
             # from the price
             i, value = action.column, action.value
@@ -442,7 +451,10 @@ def _exponentials() -> Floats:
 
 
 def bounded_exp(power: Floats) -> Floats:
-    """Return exponentials from a table, for numbers cut to [-8, 8] and rounded to 1/256."""
+    """Return exponentials of numbers, which are first cut to [-8, 8] and rounded to 1/256.
+
+    The values are read from a table, so that every machine returns the same bytes.
+    """
     result: Floats = _exponentials()[
         np.rint(np.clip(power, -_RANGE, _RANGE) * _STEPS).astype(np.int64) + _RANGE * _STEPS
     ]

@@ -27,7 +27,7 @@ from tradeassay_bench.data.synthetic.universe import Draws, Market, SyntheticCon
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
 IN_LINE = 0.4
-"""A surprise below this number of standard deviations has no effect."""
+"""Surprises below this number of standard deviations have no effect on prices."""
 DECAY = (35, 25, 18, 12, 10)
 """Weights of a drift in its first sessions. Each later session has the weight 5."""
 
@@ -72,9 +72,10 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 def make_reports(
     config: SyntheticConfig, universe: WorldNames, sessions: Sessions
 ) -> tuple[Report, ...]:
-    """Draw the quarterly reports: their publication, 22 to 50 days after the period, and surprise.
+    """Draw the quarterly reports: their times of publication and their surprises.
 
-    Four quarters end before the first session, so that the world starts with known figures.
+    A report is published 22 to 50 days after its period. Four quarters end before the first
+    session, so that the world starts with known figures.
     """
     if not config.fundamentals:
         return ()
@@ -111,6 +112,7 @@ def make_reports(
 def make_events(
     config: SyntheticConfig, universe: WorldNames, sessions: Sessions, reports: tuple[Report, ...]
 ) -> tuple[NewsEvent, ...]:
+    """Draw the events of all news items, in order of publication."""
     draws = Draws(config.seed, "events")
     model = config.news
     shown = [report for report in reports if report.row > 0]
@@ -153,6 +155,7 @@ def _scattered(
     kind: EventKind,
     rate: float,
 ) -> list[NewsEvent]:
+    """Draw events of one kind at random sessions and names, ``rate`` per name and year."""
     model, n = config.news, universe.size
     cells = draws.rare(rate / config.year, sessions.days.size * n)
     count = cells.size
@@ -186,9 +189,10 @@ def _scattered(
 
 
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
-    """Return publication instants from the previous open to two hours before the open of ``rows``.
+    """Return instants of publication before the opens of ``rows``.
 
-    Two in three are outside trading hours.
+    They are between the previous open and two hours before the open. Two thirds of them are outside
+    trading hours, if the break is long enough.
     """
     before = np.maximum(rows - 1, 0)
     opened, closed = sessions.open_time[before], sessions.close_time[before]
@@ -237,7 +241,9 @@ def _duplicates(
 def planted_returns(
     config: SyntheticConfig, events: tuple[NewsEvent, ...], rows: int, burn: int, names: int
 ) -> tuple[Floats, Floats]:
-    """Return the events' effects on overnight and intraday returns, shape (rows, names) each."""
+    """Return the events' effects on overnight and on intraday returns, each with shape (rows,
+    names).
+    """
     overnight, intraday = np.zeros((rows, names)), np.zeros((rows, names))
     horizon = config.news.horizon
     weights = (DECAY + (5,) * horizon)[:horizon]
@@ -271,7 +277,10 @@ REPEATS = ("Recap: {title}", "{title} - what we know", "In case you missed it: {
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """One wording. ``group`` is its subject: a company, a coin, an index, or any of them."""
+    """One wording of a news item.
+
+    ``group`` is the subject: a company, a coin, an index, or ``any``.
+    """
 
     group: str
     theme: str
@@ -307,6 +316,7 @@ _SCALE = 6.0
 def write_news(
     config: SyntheticConfig, instruments: tuple[Instrument, ...], events: tuple[NewsEvent, ...]
 ) -> tuple[NewsItem, ...]:
+    """Return the news items of events. Their wording and source are drawn."""
     draws, wordings, group = Draws(config.seed, "sources"), _wordings(), _GROUPS[config.preset]
     where = draws.below(100, len(events)).tolist()
     items: list[NewsItem] = []
@@ -346,7 +356,7 @@ FIELDS = tuple(
     "pe pb dividend_yield".split()
 )
 SURPRISE = 0.08
-"""Fraction by which a surprise of one standard deviation changes a quarter's earnings."""
+"""Relative change of a quarter's earnings for a surprise of one standard deviation."""
 
 
 def make_fundamentals(

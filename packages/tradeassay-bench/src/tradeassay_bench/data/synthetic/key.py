@@ -52,11 +52,11 @@ class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PlantedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of knowledge about this world, and its value before costs.
+    """A piece of knowledge about a world, and its value before costs.
 
-    ``edge`` is the mean return in the direction of the knowledge: per item for news, and per year
-    and unit of exposure for styles. ``items`` is the number of occasions, or None for knowledge
-    that applies every day.
+    ``edge`` is the mean return in the direction of the knowledge. For news it is per item, and for
+    styles per year and unit of exposure. ``items`` is the number of occasions, or None for
+    knowledge that applies every day.
     """
 
     name: str

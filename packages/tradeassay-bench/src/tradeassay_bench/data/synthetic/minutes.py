@@ -92,10 +92,12 @@ def generate_minutes(config: MinuteConfig) -> MinutePanel:
 
 
 def _hourly(count: int) -> Floats:
+    """Return the relative activity of every minute by the hour of the day."""
     return np.array(HOURS)[np.arange(count) % DAY_MINUTES // 60]
 
 
 def _scale(config: MinuteConfig, draws: Draws) -> Floats:
+    """Return the volatility of every minute."""
     count = config.minutes
     days = -(-count // DAY_MINUTES)
     daily = config.volatility / math.sqrt(365.0)
@@ -166,6 +168,7 @@ def make_minutes(
 
 
 def _session(draws: Draws, count: int, day: list[float]) -> Floats:
+    """Return the minutes of one session within a daily bar: open, high, low, close and volume."""
     opened, high, low, closed, volume = day
     walk = np.add.accumulate(draws.normal(count))
     share = np.arange(1, count + 1) / count

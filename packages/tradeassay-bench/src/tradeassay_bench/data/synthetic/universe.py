@@ -308,7 +308,7 @@ _BOARD_SHARES = ((Board.MAIN, 0.60), (Board.CHINEXT, 0.22), (Board.STAR, 0.13), 
 _PRICES = {"us": (9.0, 320.0), "ashare": (8.0, 110.0)}
 _LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
 SEASONED = 60
-"""Minimum number of sessions that a delisted name trades before its decline starts."""
+"""Lowest row of a delisted name's last session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +343,7 @@ class WorldNames:
 
 
 def make_universe(config: SyntheticConfig) -> WorldNames:
+    """Draw the names of a world with their codes, sectors, prices and true parameters."""
     draws = Draws(config.seed, "universe", config.preset)
     n, sessions, kinds = config.names, config.sessions, _SECTORS[config.preset]
     group = np.sort(np.arange(n) % len(kinds))[draws.order(n)]
@@ -445,18 +446,22 @@ class Draws:
         return raw
 
     def uniform(self, shape: Shape) -> Floats:
+        """Return numbers from 0 to below 1, with 53 random bits each."""
         count = int(np.prod(shape))
         whole = (self._raw(count) >> np.uint64(11)).astype(np.float64)
         return (whole * 2.0**-53).reshape(shape)
 
     def between(self, low: float, high: float, shape: Shape) -> Floats:
+        """Return numbers from ``low`` to below ``high``."""
         return low + (high - low) * self.uniform(shape)
 
     def chance(self, probability: float, shape: Shape) -> Bools:
+        """Return a mask whose entries are True with a given probability."""
         result: Bools = self.uniform(shape) < probability
         return result
 
     def below(self, bound: int, shape: Shape) -> Ints:
+        """Return whole numbers from 0 to ``bound`` - 1."""
         count = int(np.prod(shape))
         high = self._raw(count) >> np.uint64(32)
         return ((high * np.uint64(bound)) >> np.uint64(32)).astype(np.int64).reshape(shape)
@@ -466,10 +471,13 @@ class Draws:
         return low + int(self.below(high - low + 1, 1)[0])
 
     def pick(self, options: Sequence[str]) -> str:
+        """Return one of the options."""
         return options[self.integer(0, len(options) - 1)]
 
     def normal(self, shape: Shape) -> Floats:
-        """Return standard normal variates (of 65,536 values, at most 4.33 in size)."""
+        """Return standard normal variates from a table of 65,536 values, of which the largest is
+        4.33.
+        """
         count = int(np.prod(shape))
         bits = self._raw(-(-count // 4)).astype("<u8").view("<u2")[:count]
         values: Floats = normal_table()[bits].reshape(shape)
@@ -493,14 +501,16 @@ class Draws:
         return np.argsort(self._raw(count), kind="stable").astype(np.int64)
 
     def rare(self, rate: float, cells: int) -> Ints:
-        """Return the indices of the ``cells`` with an event, which has probability ``rate`` in
-        each.
+        """Return the indices of the cells in which an event occurs.
+
+        The event occurs in each of ``cells`` cells with probability ``rate``.
         """
         return np.flatnonzero(self.chance(rate, cells)).astype(np.int64)
 
 
 @lru_cache(maxsize=1)
 def normal_table() -> Floats:
+    """Return the 65,536 quantiles from which normal variates are drawn, on a fixed grid."""
     upper = normal_quantile((np.arange(1 << 15) + 0.5) / (1 << 16) + 0.5)
     upper = np.rint(upper * GRID) / GRID
     table = np.concatenate([-upper[::-1], upper])

@@ -54,7 +54,7 @@ INDEX = "IDX"
 FUND = "IDXF"
 START = 1000.0
 _SEASON = 40
-"""Number of sessions after which a new listing may join the index."""
+"""Number of sessions after its listing before a name may join the index."""
 _NOTICE = 3
 FUND_UNIT = 100
 
@@ -72,7 +72,7 @@ class Index:
 def make_index(
     config: SyntheticConfig, universe: WorldNames, tape: WorldTape, days: Days, burn: int
 ) -> Index:
-    """Return the index: members chosen at fixed reviews, and levels chained over the sessions."""
+    """Return the index. Its members are chosen at fixed reviews, and its levels are chained."""
     finest = int(universe.unit.max())
     worth = tape.shares * tape.last.astype(np.int64) * (finest // universe.unit)
     size = config.index_members
@@ -113,9 +113,9 @@ def make_index(
 
 
 def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
-    """Return the members after a review, with at least one new member.
+    """Return the members after a review, at least one of which is new.
 
-    Members that rank within 110 % of the size stay, and the rest is filled from the top.
+    Members that rank within 110 % of the size stay. The highest-ranked other names fill the rest.
     """
     kept = [i for i in ranked[: size + max(1, size // 10)] if i in inside][:size]
     chosen = set(kept)
@@ -179,11 +179,11 @@ def _fund(
 
 
 BURN = 253
-"""Number of hidden sessions before the first visible one. They are the history of the factors."""
+"""Number of hidden sessions before the first visible session. Factors need them as history."""
 
 
 def generate(config: SyntheticConfig) -> World:
-    """Generate a world.
+    """Generate a world from its configuration.
 
     Raises :class:`~tradeassay.core.errors.DataError` for days on which the calendar is unknown.
     """
@@ -288,6 +288,7 @@ def _bars(
 def _action(
     sessions: Sessions, symbol: str, move: CorporateMove, burn: int, unit: float
 ) -> CorporateAction:
+    """Return the corporate action of a generated move."""
     announced, ex = move.announced - burn, move.ex - burn
     told = int(sessions.open_time[0]) - DAY
     if announced >= 0:

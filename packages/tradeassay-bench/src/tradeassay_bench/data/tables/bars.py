@@ -41,13 +41,14 @@ from tradeassay_bench.data.tables.typed import (
 )
 
 Int32s = NDArray[np.int32]
-"""Type of numbers of rows, files and symbols. They are most of a large import, and 32 bits halve
-the memory.
+"""Type of row, file and symbol numbers. These numbers are most of a large import, and 32 bits halve
+their memory.
 """
 
 SIDE_TABLES = {
     name: name for name in "actions memberships news fundamentals instruments indices".split()
 }
+"""The kind of a side file by its name without the file extension."""
 SIDE_TABLES["membership"] = "memberships"
 """The kind of a side file by its name without the ending."""
 
@@ -78,7 +79,7 @@ class LongBars:
 
 
 _BATCH = 250
-"""Number of files joined at a time, because the memory of many small arrays is not released."""
+"""Number of files joined at a time. The memory of many small arrays would not be released."""
 
 
 def read_bars(
@@ -186,7 +187,10 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
 
 
 def _merged(parts: list[LongBars]) -> LongBars:
-    """Join parts into one table with common symbol numbers. The parts lose their values."""
+    """Join parts into one table with common symbol numbers.
+
+    The values are moved out of the parts to save memory.
+    """
     names = sorted(set(chain.from_iterable(part.symbols for part in parts)))
     place = {name: index for index, name in enumerate(names)}
     symbol = [
@@ -277,7 +281,11 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
 
 
 def _guess_calendar(bars: LongBars) -> CalendarName:
-    """Return XSHG for A-share codes, 24/7 if many bars are on weekends, else XNYS."""
+    """Return the calendar that fits the bars.
+
+    It is XSHG if most symbols are A-share codes, 24/7 if more than a fifth of the days are on
+    weekends, and otherwise XNYS.
+    """
     codes = [ashare_code(symbol) is not None for symbol in bars.symbols]
     if sum(codes) > len(codes) / 2:
         return "XSHG"
@@ -287,7 +295,7 @@ def _guess_calendar(bars: LongBars) -> CalendarName:
 
 
 def _guess_frequency(bars: LongBars) -> Frequency:
-    """Return "1m" if symbols have clearly more time stamps than days, else "1d"."""
+    """Return "1m" if the symbols have clearly more timestamps than days, else "1d"."""
     sample = bars.stamps.good & (bars.symbol < 1000)  # a thousand symbols are enough for a guess
     symbol, local = bars.symbol[sample], bars.stamps.local[sample]
     order = np.lexsort((local, symbol))
@@ -300,7 +308,7 @@ def _guess_frequency(bars: LongBars) -> Frequency:
 def _intraday(
     bars: LongBars, config: FilesConfig, calendar: CalendarName, zone: str
 ) -> tuple[BarTiming, list[DataFault]]:
-    """Return the times of intraday rows, and faults for stamps without a time zone."""
+    """Return the times of intraday rows, and faults for timestamps without a time zone."""
     stamps, faults = bars.stamps, []
     instants: Ints = stamps.local - stamps.offset
     naive = stamps.good & ~stamps.zoned
@@ -310,7 +318,7 @@ def _intraday(
     for number in np.unique(bars.file[naive]).tolist() if config.timezone is None else ():
         rows = bars.row[naive & (bars.file == number)]
         reason = (
-            f"{rows.size} time stamps have no time zone "
+            f"{rows.size} timestamps have no time zone "
             f"({zone} would be assumed; confirm it with -p timezone={zone})"
         )
         file = bars.files[number]
@@ -389,8 +397,9 @@ def to_local(instants: Ints, zone: str) -> Ints:
 
 
 def _offsets(times: Ints, zone: str, *, local: bool) -> Ints:
-    """Return the zone's offset at each time in nanoseconds. Times in the same hour share one
-    lookup.
+    """Return the zone's offset from UTC at each time, in nanoseconds.
+
+    Times in the same hour share one lookup.
     """
     zone_info = _zone(zone)
     hours, where = np.unique(times // (60 * MINUTE), return_inverse=True)
@@ -425,9 +434,9 @@ class BarGrid:
 
 
 def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
-    """Return the readable rows, and faults for the rest.
+    """Return the rows to use, and faults for repeated and unsorted rows.
 
-    A row that repeats an earlier (symbol, time) is a fault.
+    Rows with an unreadable date, and rows that repeat an earlier (symbol, time), are not used.
     """
     good = np.flatnonzero(bars.stamps.good)
     if not good.size:
@@ -529,7 +538,7 @@ def days_of_minutes(minutes: Mapping[Field, Floats], first: Ints) -> dict[Field,
 def complete(
     grid: BarGrid, bars: LongBars, calendar: CalendarName, config: FilesConfig
 ) -> tuple[BarGrid, list[str]]:
-    """Return the grid with missing fields filled, and sentences that describe the rules used."""
+    """Return the grid with missing fields filled, and notes on the rules that were used."""
     values, notes = dict(grid.bars), []
     if config.prices == "adjusted" and bars.adj_close is not None:
         factor = np.full(grid.origin.shape, np.nan)
@@ -588,7 +597,7 @@ def fill_prices(values: dict[Field, Floats], bars: LongBars) -> None:
 def listings_of(
     grid: BarGrid, calendar: CalendarName, config: FilesConfig, known: dict[str, Listing]
 ) -> tuple[tuple[Listing, ...], list[str]]:
-    """Return the listings of a grid's symbols, and a sentence about inferred delistings.
+    """Return the listings of a grid's symbols, and a note on inferred delistings, if any.
 
     ``known`` contains the listings of an instruments file. They override dates inferred from the
     bars.

@@ -34,7 +34,8 @@ def guess_columns(
 ) -> ColumnMap:
     """Return the roles of a file's columns.
 
-    ``given`` (role to column) overrides every guess. Raises UserError without a date or close.
+    ``given`` maps roles to columns and overrides every guess. Raises UserError if there is no
+    column for the date or the close.
     """
     roles: dict[str, str] = {}
     for role, name in (given or {}).items():
@@ -74,9 +75,9 @@ def guess_columns(
 
 
 def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the columns of ``--columns`` as a mapping and a header.
+    """Return the value of ``--columns`` as a mapping and a header. One of them is empty.
 
-    ``close=Last,volume=Vol`` is a mapping. ``date,open,...`` names all columns.
+    ``close=Last,volume=Vol`` is a mapping. ``date,open,...`` is a header that names all columns.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.split("=", 1) for part in parts if "=" in part]

@@ -23,8 +23,8 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     - ``beside``: another folder with side files, such as memberships.
     - ``columns``: column names by role.
     - ``header``: the names of all columns, for files without a header line.
-    - ``timezone``: the zone of time stamps without one.
-    - ``stamps``: whether an intraday time stamp is the start or the end of its bar.
+    - ``timezone``: the zone of timestamps that have no zone.
+    - ``stamps``: whether an intraday timestamp is the start or the end of its bar.
     - ``prices``: ``"adjusted"`` scales bars by ``adj close / close``.
     - ``volume_unit``: a factor for volumes, for example 100 if the vendor counts lots.
     - ``amount_unit``: a factor for amounts, for example 1000 if the vendor counts thousands. If

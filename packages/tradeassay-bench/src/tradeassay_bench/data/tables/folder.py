@@ -101,13 +101,13 @@ _COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
         | dict.fromkeys(_FACTS, ""),
     ),
 }
-"""For each kind of side file: its required columns, and all its columns with alternative names."""
+"""For each kind of side file: the required columns, and all columns with alternative names."""
 _TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
 _FIGURES = ("lot", "step", "tick", "multiplier")
 
 
 class _Axis:
-    """The symbols and sessions of the bars, to match the rows of side files."""
+    """The symbols and sessions of the bars, with which the rows of side files are matched."""
 
     def __init__(self, symbols: tuple[str, ...], sessions: Days, open_time: Ints) -> None:
         self.sessions, self.open_time = sessions, open_time
@@ -125,10 +125,10 @@ class _Axis:
 
 
 class _Reader:
-    """The reader of one side file. Its errors name file, line and column.
+    """Read one side file. Its errors name file, line and column.
 
-    ``cells`` are the columns by role, with empty strings for empty cells. ``faults`` are the rows
-    that were skipped or changed. ``notes`` are sentences about the file.
+    ``cells`` contains the columns by role, with empty strings for empty cells. ``faults`` contains
+    the rows that were skipped or changed. ``notes`` are sentences about the file.
     """
 
     def __init__(self, kind: str, path: Path, axis: _Axis) -> None:
@@ -159,9 +159,9 @@ class _Reader:
             self.cells[role] = [text.strip() for text in texts]
 
     def rows(self) -> Iterator[tuple[int, int, Row, str]]:
-        """Yield (index, line, cells, symbol) of each row with a symbol of the bars.
+        """Yield (index, line, cells, symbol) of each row whose symbol is in the bars.
 
-        Each other row becomes a fault.
+        Every other row becomes a fault.
         """
         for index, line in enumerate(self.table.rows.tolist()):
             row = {role: cells[index] for role, cells in self.cells.items()}
@@ -203,7 +203,7 @@ class _Reader:
             local, cell = int(stamps.local[index]), self.cells[role][index]
             if not stamps.good[index]:
                 if cell:
-                    self.fault(line, "undated record", f"{role} '{cell}' is not a time stamp")
+                    self.fault(line, "undated record", f"{role} '{cell}' is not a timestamp")
                 result.append(None)
             elif bool(stamps.zoned[index]):
                 result.append(local - int(stamps.offset[index]))
@@ -228,7 +228,7 @@ class _Reader:
         self.fault(line, "unknown symbol or day", reason, "warning")
 
     def number(self, line: int, role: str, cell: str) -> float:
-        """Return a cell as a number. Raises :class:`UserError` that names the line."""
+        """Return a cell as a number. Raises :class:`UserError` with the line for any other text."""
         value = _number(cell)
         if value is None:
             raise self.error(line, f"expected a number for {role}, got '{cell}'")
@@ -435,7 +435,7 @@ class Imported:
 
 
 def read_files(config: FilesConfig) -> Imported:
-    """Read a folder or file of bars and its side files.
+    """Return the panel of a folder or file of bars and its side files, with a report.
 
     Faults of rows are returned with the panel. Raises :class:`UserError` for unreadable files.
     """
@@ -498,7 +498,10 @@ def panel_of_grid(
     times: tuple[Ints, Ints],
     **more: Any,
 ) -> Panel:
-    """Return a panel of a grid, its columns sorted by (listed, symbol). The grid loses its bars."""
+    """Return the panel of a grid, with columns sorted by (listed, symbol).
+
+    The bars are moved out of the grid to save memory.
+    """
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
     bars: dict[Field, Floats] = {}
     for field in FIELDS:
@@ -519,7 +522,10 @@ def panel_of_grid(
 
 
 def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
-    """Return the bar files, the side files by kind, and faults for entries that are not files."""
+    """Return the bar files, the side files by kind, and faults for entries that are not files.
+
+    ``beside`` is another folder with side files, or None.
+    """
     bars: list[Path] = []
     sides: dict[str, Path] = {}
     unread = []
@@ -572,13 +578,15 @@ _UNITS = {
 tushare the second.
 """
 _FITS = 0.9
-"""A unit fits if the average price of at least this fraction of bars is inside the bar."""
+"""Minimum share of bars whose average price must be inside the bar for a unit to fit."""
 _CLOSE_ENOUGH = 0.01
-"""Fraction by which an average price may be outside its bar, because vendors round amounts."""
+"""Largest relative distance of an average price from its bar that counts as inside, because vendors
+round amounts.
+"""
 
 
 def _units(panel: Panel, bars: LongBars, root: Path, config: FilesConfig) -> list[DataFault]:
-    """Return a fault if volumes or amounts are in a different unit.
+    """Return a list with a fault if volumes or amounts seem to be in a different unit.
 
     In the right unit the average price, amount / volume, is inside the day's bar.
     """
@@ -618,7 +626,7 @@ def _units(panel: Panel, bars: LongBars, root: Path, config: FilesConfig) -> lis
 
 
 def _unknown_unit(bars: LongBars, when: BarTiming, config: FilesConfig) -> list[str]:
-    """Return a note if it is unknown whether volumes of A-shares count shares or lots."""
+    """Return a list with a note if the unit of A-share volumes (shares or lots) is unknown."""
     known = config.volume_unit is not None or "volume" in bars.absent or "amount" in bars.present
     if known or when.calendar != "XSHG":
         return []

@@ -207,7 +207,10 @@ def _stockbench_actions(folder: Path, symbol: str) -> set[tuple[str, str, str, f
 
 
 def _stockbench_news(folder: Path, symbol: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the rows of a symbol's news. The key removes items repeated on another day."""
+    """Return the rows of a symbol's news by (symbol, time and title).
+
+    The key removes an item that is repeated on another day.
+    """
     news: dict[tuple[str, str], tuple[str, ...]] = {}
     for file in sorted(folder.glob("*.json")):
         body = _json(file)
@@ -318,7 +321,10 @@ def qlib(root: Path) -> Unpacked:
 
 
 def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
-    """Return one symbol's bars as traded, with the factor, or None for a folder without closes."""
+    """Return one symbol's bars as traded, with the factor.
+
+    Return None for a folder without closes.
+    """
     columns: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
     for name in (*FIELDS, "factor"):
         file = folder / f"{name}.day.bin"
@@ -352,7 +358,7 @@ def _standard_symbol(symbol: str) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the non-empty lines of a file, or none if the file does not exist."""
+    """Return the non-empty lines of a file, or an empty list if the file does not exist."""
     if not path.is_file():
         return []
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
@@ -368,7 +374,7 @@ _CHINESE = dict(
 def akshare_daily(root: Path) -> Unpacked:
     """Read saved tables of akshare's ``stock_zh_a_hist``.
 
-    There is one CSV per symbol, with Chinese column names and volumes in lots of 100.
+    The folder has one CSV per symbol, with Chinese column names and volumes in lots of 100.
     """
     frames = []
     for file in sorted(root.glob("*.csv")):

@@ -1,7 +1,7 @@
-"""Convert columns of bars from Arrow to numbers and time stamps.
+"""Convert columns of bars from Arrow to numbers and timestamps.
 
-No cell is misread silently: a cell that is neither a number nor a date becomes a fault. The slow
-parts of Arrow are imported only when a file is read.
+No cell is misread silently, because a cell that is neither a number nor a date becomes a fault. The
+slow parts of Arrow are imported only when a file is read.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class RawTable:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Return a table from a CSV, a workbook's sheet or a Parquet file. Broken lines become faults.
+    """Return a table from a CSV, a workbook's sheet or a Parquet file.
 
-    A CSV may be plain or compressed (gz, bz2, xz), in any common encoding.
+    Broken lines become faults. A CSV may be plain or compressed (gz, bz2, xz), in any common
+    encoding.
     """
     content = table_content(path, label)
     if isinstance(content, bytes):
@@ -110,10 +111,10 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
 
 @cache
 def _missing() -> pa.Array:
-    """Return the words for a missing number.
+    """Return the texts that stand for a missing number.
 
-    The array is created on first use, because pyarrow then looks for pandas. It is created only
-    once, because that takes a third of the time of reading a small column.
+    The array is created on first use, because pyarrow then searches for pandas. It is cached,
+    because its creation takes a third of the time of reading a small column.
     """
     return pa.array(
         ["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"]
@@ -122,8 +123,8 @@ def _missing() -> pa.Array:
 
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
 _SURELY_GROUPED = re.compile(r",\d{3}[,.]")
-"""A number whose commas surely group thousands. If semicolons separate columns, ``10,500`` alone
-may also mean ten and a half, so another cell has to decide.
+"""Pattern of a number whose commas surely group thousands. If semicolons separate columns,
+``10,500`` alone may also mean ten and a half, so another cell has to decide.
 """
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
@@ -173,6 +174,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
 
 
 def _grouped_number(cell: str) -> float | None:
+    """Return the number in a cell such as ``1,234.5`` or ``1.2M``, or None."""
     plain = cell.replace("$", "")
     if "," in plain:
         # Commas group thousands. In any other place a comma may be a decimal point.
@@ -186,7 +188,7 @@ def _grouped_number(cell: str) -> float | None:
         return None
 
 
-# -- time stamps --
+# -- timestamps --
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local wall time before its zone is known
 _PLAIN = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?$"
@@ -195,11 +197,11 @@ _EIGHT = r"^(18|19|20)\d{6}$"
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Time stamps of rows.
+    """The timestamps of rows.
 
     ``local`` is the wall time in nanoseconds. ``offset`` is the difference from UTC for ``zoned``
-    rows. ``good`` is False for rows with an unreadable stamp. ``spelling`` describes the format of
-    the stamps.
+    rows. ``good`` is False for rows with an unreadable timestamp. ``spelling`` describes the format
+    of the timestamps.
     """
 
     local: Ints
@@ -212,7 +214,10 @@ class Stamps:
 def read_stamps(
     table: RawTable, date: str, time: str | None = None
 ) -> tuple[Stamps, list[DataFault]]:
-    """Return the stamps of a table from its date column and, if there is one, its time column."""
+    """Return the timestamps of a table and the faults of unreadable ones.
+
+    They are read from the date column and, if there is one, from the time column.
+    """
     import pyarrow.compute as pc
 
     column = table.columns[date]
@@ -261,7 +266,7 @@ def read_stamps(
 
 
 def _parsed(text: pa.ChunkedArray) -> Stamps:
-    """Return the stamps of a column, parsed in the format that fits most of its distinct cells."""
+    """Return the timestamps of a column, parsed in the format that fits most distinct cells."""
     encoded = text.combine_chunks().dictionary_encode()
     unique = encoded.dictionary.to_pylist()
     spelling, parse = spelling_of([cell for cell in unique if cell])
@@ -283,7 +288,10 @@ def _parsed(text: pa.ChunkedArray) -> Stamps:
 
 
 def _quick(text: pa.ChunkedArray) -> Stamps | None:
-    """Return the stamps of a column of plain ISO dates without a zone, or yyyymmdd, else None."""
+    """Return the timestamps of a column of plain ISO dates without a zone, or of yyyymmdd.
+
+    Return None for any other column.
+    """
     import pyarrow.compute as pc
 
     if text.null_count or not len(text):
