@@ -267,7 +267,7 @@ def run(
     asking: Asking | None = None,
     **fields: Unpack[SpecFields],
 ) -> Run:
-    """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents. Return the run.
+    """Return a run of a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents.
 
     A run that was started earlier is continued.
 

@@ -133,6 +133,7 @@ class _Books:
             self.shares[symbol] = quantity
 
     def book(self, event: Event) -> None:
+        """Apply an event to cash, shares, marks and resting orders."""
         cash = 0.0 if isinstance(event, Marked) else getattr(event, "cash", 0.0)
         self.cash += cash
         self.moved += abs(cash)
@@ -210,8 +211,9 @@ class Auditor:
     def session(
         self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]
     ) -> Iterator[AuditFinding]:
-        """Return the findings about one session's orders and events. ``new`` maps the ids of the
-        session's orders to the orders.
+        """Return the findings about one session's orders and events.
+
+        ``new`` maps the ids of the session's orders to the orders.
         """
         self._orders |= new
         fills = _Fills(day, self._books, self._orders, frozenset(new))
@@ -222,7 +224,7 @@ class Auditor:
     def _follow(
         self, day: AuditDay, events: Sequence[Event], first: Iterable[Found], fills: _Fills | None
     ) -> Iterator[AuditFinding]:
-        """Check each event against the books, then apply it to them.
+        """Check each event against the books, apply the event to them, and return all findings.
 
         ``first`` contains the findings about the list of events as a whole.
         """
@@ -370,7 +372,10 @@ def _orders(
 def _fill_of(
     day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool
 ) -> Iterator[Found]:
-    """Compare a fill with its order. ``fresh`` is True if the order was placed in this session."""
+    """Yield the differences between a fill and its order.
+
+    ``fresh`` is True if the order was placed in this session.
+    """
     buys, name = fill.quantity > 0, fill.order_id
     # In the first versions of the venues an order may rest although its target contradicts its
     # side. It then trades towards its target.
@@ -415,6 +420,9 @@ class _Fills:
         self._era = self._era or (eras[0] if eras else None)
 
     def check(self, fill: Filled) -> Iterator[Found]:
+        """Yield the findings about one fill. Call this method before the fill is applied to the
+        books.
+        """
         day, symbol = self._day, fill.symbol
         if symbol not in day.columns:
             yield "fills", f"{symbol} was filled before it was listed"
@@ -446,6 +454,7 @@ class _Fills:
                 yield "positions", f"{size:g} of {symbol} sold, {held:g} held"
 
     def _price(self, fill: Filled) -> Iterator[Found]:
+        """Yield findings about a fill's reference price and slippage."""
         day, order, symbol = self._day, self._orders.get(fill.order_id), fill.symbol
         low, high = day.price("low", symbol), day.price("high", symbol)
         if not low <= fill.reference <= high:
@@ -472,6 +481,7 @@ class _Fills:
             yield "slippage", f"{symbol} paid {against:g} of slippage, expected {allowed:g}"
 
     def _costs(self, fill: Filled) -> Iterator[Found]:
+        """Yield findings about a fill's fee, tax, cash flow and multiplier."""
         symbol, instrument, buys = fill.symbol, self._day.instrument(fill.symbol), fill.quantity > 0
         fees = self._day.venue.fees if self._era is None else self._era.fees
         value = abs(fill.quantity) * fill.price * fill.multiplier
@@ -492,6 +502,7 @@ class _Fills:
             yield "fills", f"the multiplier of {symbol} differs from its instrument's"
 
     def _limits(self, fill: Filled) -> Iterator[Found]:
+        """Yield a finding if a fill is at or beyond the daily price limit."""
         day, era = self._day, self._era
         limits = day.venue.price_limits if era is None else era.price_limits
         before = day.price("prev_close", fill.symbol)
@@ -517,7 +528,9 @@ class _Fills:
             yield "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit"
 
     def _worth(self, fill: Filled, closes: bool) -> Iterator[Found]:
-        """Check a fill's value against the venue's minimum and the amount of the order."""
+        """Yield a finding if a fill's value is below the venue's minimum or above the order's
+        amount.
+        """
         worth = abs(fill.quantity) * fill.reference * fill.multiplier
         least = self._day.venue.lots.min_value
         if not closes and worth < least * (1 - 1e-9):
@@ -536,6 +549,7 @@ class _Fills:
                 )
 
     def _volume(self, fill: Filled) -> Iterator[Found]:
+        """Yield a finding if the fills of a name exceed the permitted share of the volume."""
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
         traded = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
         self._traded[fill.symbol] = traded
@@ -580,7 +594,7 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
 
 
 def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
-    """Check the mark that ends a session: prices, balance, and the limits on debt.
+    """Yield findings about the mark that ends a session: prices, balance, and the limits on debt.
 
     A cash account may have no debt. A margin account may be below the maintenance margin only after
     a margin call.

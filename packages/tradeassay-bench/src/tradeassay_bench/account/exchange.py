@@ -443,8 +443,8 @@ class Exchange:
     ) -> None:
         """Add an order to the book.
 
-        A stop order that was partly filled rests as a market order. Every other order keeps its
-        stop.
+        If a stop order was partly filled, its remainder rests as a market order. Any other stop
+        order keeps its stop price.
         """
         signed = ticket.signed(quantity)
         self.book.pop(ticket.id, None)  # a partly filled order moves to the end of the book

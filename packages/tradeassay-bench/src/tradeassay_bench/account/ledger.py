@@ -68,8 +68,8 @@ class Ledger:
 
     :class:`Marked` ends a session. It unlocks shares locked by T+1 and ages the positions.
     ``cash``, ``holdings`` (in the order in which they were opened) and ``sessions`` (the number of
-    completed sessions) are public for reading. They are plain attributes, because the exchange
-    reads them for every order.
+    completed sessions) are public for reading. These fields are plain attributes, because the
+    exchange reads them for every order.
     """
 
     __slots__ = (
@@ -201,6 +201,7 @@ class Ledger:
         self.cash = balance
 
     def _filled(self, event: Filled) -> None:
+        """Apply a trade. Raises :class:`LedgerError` if its amounts do not agree."""
         # The checks are inline, because this method runs for every fill.
         symbol, quantity, price, multiplier = (
             event.symbol,

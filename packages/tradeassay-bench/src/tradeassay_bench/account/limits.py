@@ -38,7 +38,7 @@ def _hair(count: float) -> float:
 
 
 def floor_to(quantity: float, unit: float) -> float:
-    """Round a magnitude down to a multiple of ``unit``.
+    """Return a magnitude rounded down to a multiple of ``unit``.
 
     A magnitude that is below a multiple only by a rounding error becomes that multiple.
     """
@@ -132,7 +132,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
     def _whole_lots(
         self, ticket: OrderTicket, against: float, lot: float, step: float
     ) -> Refusal | None:
-        """Round a quantity that is not a multiple of the lot, or return a refusal."""
+        """Round the ticket's quantity to whole lots. Return a refusal if that is not allowed."""
         quantity = ticket.quantity
         if is_multiple(quantity, lot):
             ticket.quantity = floor_to(quantity, lot)
@@ -148,6 +148,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         return self._round(ticket, lot)
 
     def _round(self, ticket: OrderTicket, lot: float) -> Refusal | None:
+        """Round the ticket's quantity down to whole lots, or return a refusal."""
         rounded = floor_to(ticket.quantity, lot)
         if ticket.explicit and self.on_odd == "reject":
             near = f"{rounded:g} or {rounded + lot:g}" if rounded > 0.0 else f"at least {lot:g}"
@@ -270,11 +271,11 @@ absolute for weights and relative for volumes.
 class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """Limit on the share of the session's volume that all orders in a name may trade together.
 
-    ``max_share`` None means no limit. The exchange uses the whole session's volume even for a fill
-    at the open. That volume represents the session's liquidity. It can only reduce a fill, and no
-    agent sees it before the session is over. The limit is not applied if the volume is missing
-    (NaN). Index funds are exempt unless ``index_funds`` is set, because their liquidity is that of
-    their members.
+    ``max_share`` None means no limit. The limit uses the whole session's volume even for a fill at
+    the open, because that volume represents the session's liquidity. The volume can only reduce a
+    fill, and no agent sees it before the session is over. The limit is not applied if the volume is
+    missing (NaN). Index funds are exempt unless ``index_funds`` is set, because their liquidity is
+    that of their members.
     """
 
     max_share: float | None = None

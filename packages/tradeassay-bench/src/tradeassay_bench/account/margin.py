@@ -125,6 +125,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
         return self._cut(ticket, session)
 
     def _cut(self, ticket: OrderTicket, session: SessionState) -> Refusal | None:
+        """Cut the order to the available cash, or return a refusal."""
         if self._pays(ticket, session):
             return None
         asked, balance = ticket.quantity, session.account.cash
@@ -155,7 +156,9 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def _pays(ticket: OrderTicket, session: SessionState) -> bool:
-        """Set the ticket's costs and change of cash. Return whether the account can pay for it."""
+        """Set the ticket's costs and cash flow, and return whether the account can pay for the
+        order.
+        """
         quantity, balance = ticket.quantity, session.account.cash
         value = quantity * ticket.price * ticket.multiplier
         fee, tax = session.fees.charge(value, quantity, ticket.buying)

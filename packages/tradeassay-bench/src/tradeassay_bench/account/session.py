@@ -219,6 +219,7 @@ def order_mistake(order: Order) -> Refusal | None:
 
 
 def _bad_price(order: Order) -> Refusal | None:
+    """Return the refusal of an order whose limit or stop price is wrong, or None."""
     prices = {"limit": order.limit_price, "stop": order.stop_price}
     if order.kind not in ("market", "limit", "stop"):
         return Refusal("unsupported", f"order kind '{order.kind}' does not exist")

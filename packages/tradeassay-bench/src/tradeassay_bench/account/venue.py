@@ -58,9 +58,9 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContractRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules for futures contracts, which no account can hold. They have no effect.
+    """Rules for futures contracts, which no account can hold.
 
-    They remain because recorded hashes of venues include them.
+    The rules have no effect. This class exists because recorded hashes of venues include it.
     """
 
     roll: Literal["next"] = "next"

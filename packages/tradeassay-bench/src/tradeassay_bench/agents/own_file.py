@@ -64,7 +64,7 @@ class AgentRunner(Protocol):
     def start(
         self, path: Path, name: str, settings: dict[str, Any] | None, files: Iterable[Path]
     ) -> IsolatedAgent:
-        """Start a process for a class in a file.
+        """Return an agent that runs a class of a file in a new process.
 
         ``files`` are the user's files that the class may import. Without ``settings`` the class is
         imported but not instantiated. Raises :class:`UserError` if the import fails.
@@ -112,12 +112,12 @@ def is_own_file(text: str) -> bool:
 
 
 def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Param]]:
-    """Return the registered agent that runs ``path.py:Class``, and its parameters.
+    """Return the name and the parameters of the registered agent that runs ``path.py:Class``.
 
     A class with ``reply(request)`` is queried like a language model. A class with ``answer`` sees
-    the observation, like every rule. It is isolated if this machine supports isolation, unless
-    ``files=open`` is among the parameters. Raises :class:`UserError` for a file or class that is
-    not an agent.
+    the observation, like every rule. It runs in isolation if this machine supports isolation,
+    unless ``files=open`` is among the parameters. Raises :class:`UserError` for a file or class
+    that is not an agent.
     """
     path, _, name = text.rpartition(":")
     own = dict(params)
@@ -196,7 +196,7 @@ def files_open(name: str, params: Mapping[str, Param]) -> bool:
 
 
 def load_own(path: str, name: str) -> type[Any]:
-    """Import a file and return one of its classes.
+    """Return a class from a Python file, which is imported.
 
     The module's name depends on the file's path and content. Raises :class:`UserError` if the file
     is missing, cannot be imported or lacks the class.

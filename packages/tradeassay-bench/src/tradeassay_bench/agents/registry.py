@@ -74,7 +74,7 @@ class Conversing(Protocol):
     asked: ClassVar[Literal["conversation"]]
 
     def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
-        """Open the agent. Leaving the block closes the connection."""
+        """Return a context manager that opens the agent and closes it on exit."""
         ...
 
 
@@ -107,7 +107,7 @@ class AgentParameter(msgspec.Struct, frozen=True, kw_only=True):
 def converses(name: str) -> bool:
     """Return whether an agent is queried through the benchmark's conversation.
 
-    Returns False for an unknown agent.
+    Return False for an unknown agent.
     """
     return name in agents and getattr(agents.get(name), "asked", "observation") == "conversation"
 

@@ -220,6 +220,7 @@ class Rebalancer(Rule[P]):
         self._since = None
 
     def decide(self, observation: Observation) -> Decision:
+        """Return orders towards new targets, or no orders until the next rebalancing."""
         if self._since is not None and observation.step - self._since < self.config.every:
             return Decision(reason="holds until the next rebalancing")
         targets = self.targets(observation)
@@ -353,8 +354,8 @@ def best(scores: Floats, k: int) -> list[int]:
 def rotate(observation: Observation, scores: Floats, k: int, keep: float) -> dict[str, float]:
     """Return equal weights of at most ``k`` names (see :func:`how_many`).
 
-    Held names that still rank in the first ``keep`` x ``k`` are selected first, then the best of
-    the rest.
+    Held names that still rank in the first ``keep`` x ``k`` are selected first. Then the best other
+    names are added.
     """
     universe, held = observation.universe, observation.account.positions
     k = how_many(k, len(universe))

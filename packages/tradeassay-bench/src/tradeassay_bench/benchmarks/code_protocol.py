@@ -381,7 +381,10 @@ class CodeProtocol(Protocol):
         ...
 
     def open_executor(self, workers: int) -> AbstractContextManager[Any]:
-        """Open the executor that :meth:`examine` needs. Errors of opening a sandbox are raised."""
+        """Return a context manager with the executor that :meth:`examine` needs.
+
+        Raises the errors of opening a sandbox.
+        """
         ...
 
     def with_timeout_callback(self, executor: Any, on_timeout: Callable[[], None]) -> Any:
@@ -391,7 +394,7 @@ class CodeProtocol(Protocol):
     def examine(self, item: Item, request: Any, executor: Any) -> msgspec.Struct:
         """Return the result of an :class:`Examine` request.
 
-        It is called from several threads, and must return the same result every time.
+        This method is called from several threads, and must return the same result every time.
         """
         ...
 
@@ -454,7 +457,7 @@ class CodeProtocol(Protocol):
     ) -> Shown:
         """Return the view of a finished run from its totals, records and endings (by key).
 
-        It needs no task files, so a machine without the tasks can write the page.
+        This method needs no task files, so that a machine without the tasks can write the page.
         """
         ...
 

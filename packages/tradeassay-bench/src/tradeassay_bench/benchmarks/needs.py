@@ -23,7 +23,7 @@ NeedStatus = Literal["there", "partly", "missing"]
 class DataNeed(msgspec.Struct, frozen=True):
     """One kind of data that a benchmark uses, and whether a dataset has it.
 
-    ``found`` describes the dataset. ``changes`` describes the effect of missing data. It is empty
+    ``found`` describes the dataset. ``changes`` describes the effect of missing data, and is empty
     if the data is complete.
     """
 
@@ -69,6 +69,7 @@ def _sessions(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
 
 
 def _prices(view: AsOfView) -> DataNeed:
+    """Return the need for prices. Files with closes only are a partial match."""
     closes, what = view.bars("close"), "open, high, low, close"
     same = [
         np.array_equal(view.bars(field), closes, equal_nan=True)
@@ -84,6 +85,7 @@ def _prices(view: AsOfView) -> DataNeed:
 
 
 def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
+    """Return the need for the benchmark's index: its levels and its dated members."""
     name = benchmark.index
     if name is None:
         return DataNeed("index", "there", "the benchmark has no index")

@@ -103,7 +103,7 @@ def play_runs(wanted: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
 
 
 def _probe(wanted: PaperPlay, played: runs.Run, asking: Asking) -> ProbeReport:
-    """Attack the mask with programs and with the named models."""
+    """Return the results of attacks on the mask by programs and by the named models."""
     first = played.episodes[0]
     attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
     config = ProbeConfig(probes=wanted.options["probes"])

@@ -71,6 +71,7 @@ def models(name: str | None, as_json: bool) -> None:
 
 
 def _get(name: str, as_json: bool) -> None:
+    """Download a local model and print its path."""
     from tradeassay_bench.llm import get_local_model, local_models
 
     model = local_models.get(name)
@@ -177,6 +178,7 @@ def baselines(
 
 
 def _list_baselines(as_json: bool) -> None:
+    """Print the eighteen factor models and the trained baselines."""
     from tradeassay_bench.agents.factor_models.catalogue import FACTOR_MODELS
     from tradeassay_bench.agents.factor_models.fitting import list_trained
 

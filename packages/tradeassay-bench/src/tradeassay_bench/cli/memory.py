@@ -322,6 +322,7 @@ def probe(
 
 
 def _show_probe(report: ProbeReport) -> None:
+    """Print the results of attacks on a mask."""
     from tradeassay.core.tables import counted
     from tradeassay_bench.examine.probe import METRICS
 

@@ -98,7 +98,7 @@ class Agent(Protocol):
         """Prepare for an episode."""
 
     def answer(self, request: Request) -> Reply:
-        """Answer one request."""
+        """Return the answer to one request."""
 
 
 @runtime_checkable

@@ -15,8 +15,8 @@ _RELATIVE: Final = 1e-9
 _ABSOLUTE: Final = 1e-12
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 _DIGITS = 10
-"""Smallest number of digits at which a number counts as not rounded. The last digits of a rounded
-number must match exactly.
+"""Minimum number of digits of a number that may differ in its last digits. A number with fewer
+digits was rounded, so all digits must match.
 """
 
 

@@ -49,7 +49,7 @@ class Compiler:
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         """Compile a function that only compiled code calls.
 
-        It has no Python entry point and therefore compiles faster.
+        Such a function has no Python entry point and therefore compiles faster.
         """
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -81,6 +81,7 @@ class Compiler:
         return module
 
     def _compile(self, function: Callable[_Args, _Out], **options: Any) -> Callable[_Args, _Out]:
+        """Return a compiled function, or the function itself if numba is not installed."""
         try:
             from numba import config, njit
         except ImportError:

@@ -109,7 +109,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model's answer, or the reason for its absence (``error``, with empty text and calls).
+    """A model's answer, or the reason for a missing answer (``error``, with empty text and calls).
 
     ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``,
     ``context``, ``rejected`` (the provider rejected the request: key, quota, model) or

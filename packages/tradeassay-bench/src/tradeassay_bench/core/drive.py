@@ -37,10 +37,10 @@ class Ended(msgspec.Struct, Generic[Result], frozen=True):
 
 
 def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
-    """Send a reply (None at the start) and return the next question, or :class:`Ended`.
+    """Send a reply (None at the start). Return the next question, or :class:`Ended`.
 
-    Use it in a host that must yield control between a question and its answer. Otherwise use
-    :func:`drive`.
+    Use this function in a host that must yield control between a question and its answer. Otherwise
+    use :func:`drive`.
     """
     try:
         return next(dialogue) if reply is None else dialogue.send(reply)

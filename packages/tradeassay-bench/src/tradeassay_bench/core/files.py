@@ -109,7 +109,10 @@ def with_own_hash(value: _S) -> tuple[_S, bytes]:
 
 
 def holds_own_hash(content: bytes) -> bool:
-    """Return whether a file's content matches its own hash. False for a file without a hash."""
+    """Return whether a file's content matches the hash that it contains.
+
+    Return False for a file without a hash.
+    """
     place = _PLACE.search(content)
     if place is None:
         return False

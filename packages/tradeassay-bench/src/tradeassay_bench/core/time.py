@@ -127,7 +127,7 @@ class WallClock:
 def retry_after_seconds(header: object, clock: Clock) -> float | None:
     """Return the delay of an HTTP ``Retry-After`` header (seconds or a date) in seconds.
 
-    Returns None if the header is absent or unreadable.
+    Return None if the header is absent or unreadable.
     """
     from email.utils import (
         parsedate_to_datetime,

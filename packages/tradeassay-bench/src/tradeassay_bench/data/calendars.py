@@ -102,6 +102,7 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
 
 @lru_cache(maxsize=16)
 def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> Sessions:
+    """Return the sessions of whole years, computed by ``exchange_calendars``."""
     # Whole years with explicit bounds. The library's default range depends on today's date, so the
     # result of a request would change over time.
     import exchange_calendars

@@ -69,7 +69,10 @@ class FilesSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Read the files. Raises :class:`DataRefused` if they have faults that are not accepted."""
+        """Return the panel of the files.
+
+        Raises :class:`DataRefused` if the files have faults that are not accepted.
+        """
         imported = read_files(self.config)
         dropped = {DROPS.get(name) for name in self.config.drop}
         errors = tuple(
@@ -135,7 +138,7 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_dataset(name: str | Path, home: Path | str | None = None) -> Snapshot:
-    """Open a dataset by name or path.
+    """Return a dataset, given its name or path.
 
     ``synthetic/<preset>:<seed>`` names a synthetic world, which is generated and stored on first
     use. A path is opened in place. Any other name is looked up in the store. Raises
@@ -153,7 +156,7 @@ def load_dataset(name: str | Path, home: Path | str | None = None) -> Snapshot:
 
 
 def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
-    """Open a stored dataset or a synthetic world, but never a folder.
+    """Return a stored dataset or a synthetic world, but never a folder.
 
     Call this function for names from another person's files, because that person could supply a
     malicious folder.
@@ -200,7 +203,7 @@ def read_stored_index(
 
 
 def load_verified(name: str, home: Path | str | None = None) -> Snapshot:
-    """Open a dataset like :func:`load_stored`, and verify a synthetic world against its seed.
+    """Return a dataset like :func:`load_stored`, and verify a synthetic world against its seed.
 
     The world is generated again and compared with the stored copy. The stored hash alone proves
     nothing, because a person who edits the store can also write a new hash. Raises
@@ -221,7 +224,7 @@ def synthetic_sha256(name: str) -> str | None:
 
 
 def _synthetic(name: str, preset: str, seed: int, home: Path | str | None) -> Snapshot:
-    """Open a synthetic world, generating it if it is not in the store."""
+    """Return a synthetic world, which is generated if it is not in the store."""
     folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
     if not (folder / MANIFEST_FILE).exists():
         world = synthetic.generate(synthetic.preset(preset, seed=seed))
@@ -293,7 +296,7 @@ def import_files(
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> ImportResult:
-    """Import a folder or file of bars into the store.
+    """Import a folder or file of bars into the store. Return the manifest and a report.
 
     ``config`` may be a bare path. The dataset is stored as ``config.name``, by default the name of
     the folder. Raises :class:`DataRefused` for faults that ``allow_faults`` does not accept.
@@ -334,7 +337,7 @@ def fetch_dataset(
     replace_existing: bool = False,
     clock: Clock | None = None,
 ) -> Manifest:
-    """Load a panel from a registered source and write it to the store.
+    """Write the panel of a registered source to the store, and return the manifest.
 
     ``options`` are the fields of the source's ``Config``. ``clock`` decides whether the vendor's
     current day is over. By default it is the clock of the machine.

@@ -46,9 +46,9 @@ def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
 def _group_faults(
     faults: Iterable[DataFault], *fields: str
 ) -> Iterator[tuple[list[str], list[DataFault], str]]:
-    """Group faults by the values of some fields.
+    """Yield faults in groups that share the values of some fields.
 
-    Yields the values, the faults that share them, and the number of rows as text ("3 rows").
+    Each group is a tuple of the values, the faults, and the number of rows as text ("3 rows").
     """
     groups: dict[tuple[str, ...], list[DataFault]] = {}
     for fault in faults:

@@ -118,7 +118,7 @@ class Snapshot:
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open the snapshot in ``folder``.
+    """Return the snapshot in ``folder``.
 
     The hash of a file is checked before the file is decoded. News, fundamentals and minutes are
     decoded on first use. Raises :class:`DataError` that names a missing or altered file.

@@ -65,8 +65,8 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``adjusted`` names the adjustments that the vendor has already applied to the prices. ``biases``
     are sentences that reports display as badges, for example "29 survivors picked with hindsight".
     ``query`` and ``retrieved_at`` document the request for the data. ``retrieved_at`` is an ISO
-    time, and None for generated data. ``minutes_per_bar`` is the length of intraday bars. It has no
-    meaning for a panel without them.
+    time, and None for generated data. ``minutes_per_bar`` is the length of intraday bars, if there
+    are any.
     """
 
     kind: Literal["real", "synthetic"]
@@ -157,7 +157,7 @@ class Source(Protocol):
     def __init__(self, config: Any) -> None: ...
 
     def load(self) -> Panel:
-        """Fetch or generate the panel.
+        """Return the fetched or generated panel.
 
         Raises :class:`~tradeassay_bench.core.errors.SourceError` if the panel cannot be obtained.
         """

@@ -103,8 +103,8 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class DialogueLog:
     """Append to an episode's ``dialogue.jsonl`` after the ``steps`` in its journal.
 
-    Use it as a context manager. ``spending`` contains the totals of all answers in the file.
-    Entering it raises :class:`RunError` if the file is damaged or ends before the journal.
+    Use it as a context manager. ``spending`` contains the totals of all answers in the file. Raises
+    :class:`RunError` on entry if the file is damaged or ends before the journal.
     """
 
     def __init__(self, path: Path, steps: int) -> None:
@@ -202,6 +202,7 @@ class Scribe:
         return None
 
     def note(self, asked: AddressedQuestion[AskModel], reply: ModelReply) -> None:
+        """Add a line with the messages that the previous question of the step did not have."""
         request = asked.request
         kept = 0
         for old, new in zip(self._before, request.messages, strict=False):

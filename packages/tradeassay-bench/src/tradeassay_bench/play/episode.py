@@ -73,7 +73,7 @@ class AddressedQuestion(NamedTuple, Generic[Ask]):
 class Conversation(Protocol[Ask_co, Reply_contra]):
     """The interface of a protocol within one episode: it asks the questions of each session.
 
-    An object belongs to one episode. It can remember earlier sessions.
+    An object of this type belongs to one episode and can remember earlier sessions.
     """
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
@@ -176,7 +176,7 @@ class Episode(Generic[Ask, Reply]):
         self.observation = None
 
     def records(self, answer: Callable[[AddressedQuestion[Ask]], Reply]) -> Iterator[StepRecord]:
-        """Run the remaining steps with a synchronous answerer. Yield each record."""
+        """Run the remaining steps with a synchronous answerer, and yield each record."""
         while self.observation is not None:
             yield drive(self.step(), answer)
 
@@ -269,7 +269,7 @@ class Answerer(Protocol):
 
 
 class Recorder(Protocol):
-    """Records the questions and replies of one step."""
+    """The interface of an object that records the questions and replies of one step."""
 
     def known(self, asked: AddressedQuestion[AskModel]) -> ModelReply | None:
         """Return the reply recorded for this question before an interruption, or None.

@@ -43,8 +43,8 @@ from tradeassay_bench.core.files import append_durably, take_lock
 EVERY_LINE, BATCHED = 1, 512
 """Number of lines in memory at which they are written and synced.
 
-It is one for agents whose answers cost money or time. All other agents repeat lost lines exactly,
-so their lines may stay in memory for longer.
+``EVERY_LINE`` is for agents whose answers cost money or time. All other agents repeat lost lines
+exactly, so their lines are written in batches.
 """
 
 R = TypeVar("R", bound=JournalRecord)
@@ -99,7 +99,7 @@ def lines_of(
 def read_records(path: Path) -> Iterator[StepRecord]:
     """Yield the steps of a journal.
 
-    Raises :class:`RunError` if it is missing, incomplete or damaged.
+    Raises :class:`RunError` if the journal is missing, incomplete or damaged.
     """
     if not path.exists():
         raise RunError(f"the journal {path} is missing", hint="resume the run")
@@ -215,11 +215,11 @@ def series_from_records(
     ``index`` contains one level per session, preceded by the level of the session before the first.
     ``index_note`` is a warning for readers of a comparison with the index. ``failure`` is the
     reason why the run as a whole failed. An episode without any record, or without any usable
-    decision, always counts as failed: its flat value path is not a return of zero.
+    decision, always counts as failed, because its flat value path is not a return of zero.
 
-    A refused order counts once, in the session that placed it (its id begins with that step). It
-    counts if all or part of it was refused, and also if it was refused later. Raises
-    :class:`~tradeassay_bench.core.errors.LedgerError` if the journal violates an accounting
+    An order counts as refused at most once, in the session that placed it (its id begins with that
+    step), whether all or part of it was refused, and even if it was refused in a later session.
+    Raises :class:`~tradeassay_bench.core.errors.LedgerError` if the journal violates an accounting
     identity.
     """
     initial = float("nan")

@@ -137,7 +137,10 @@ class UniverseName(NamedTuple):
 
 
 def parse_universe(text: str) -> UniverseName:
-    """Parse a universe's name. Raises :class:`UserError` for an invalid number of names."""
+    """Return the parts of a universe's name.
+
+    Raises :class:`UserError` for an invalid number of names.
+    """
     index, colon, count = text.rpartition(":")
     if not colon:
         return UniverseName(text, None)
@@ -244,8 +247,8 @@ class Market:
     """One account in one market.
 
     The market is deterministic: the same snapshot, config and decisions give byte-identical
-    records. It contains only the present session and the account, so that construction is cheap and
-    replays are fast.
+    records. The object contains only the present session and the account, so that construction is
+    cheap and replays are fast.
     """
 
     def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
@@ -296,7 +299,7 @@ class Market:
         return self._open(deposit=True)
 
     def step(self, decision: Decision) -> Step:
-        """Execute a decision and move to the next session.
+        """Execute a decision. Return its record and the next session's observation.
 
         A decision with ``status="failed"`` trades nothing, whatever its orders are. Raises
         :class:`UserError` if the episode is over or was not started.
@@ -356,8 +359,10 @@ class Market:
         return seen
 
     def _open(self, *, deposit: bool = False) -> Observation:
-        """Begin a session: apply the corporate actions before the open, then return the
-        observation.
+        """Begin a session and return its observation.
+
+        Corporate actions are applied first, and resting orders are executed if the agent will see
+        the prices at which they trade.
         """
         ledger, row = self.ledger, self.rows[self._step]
         at = self.snapshot.at

@@ -151,6 +151,7 @@ class _Running:
     sign: float = 0.0
 
     def update(self, bar: int, size: float, price: float, commission: float) -> None:
+        """Apply a fill, or the part of a fill that opens or closes the trade."""
         self.commission += commission
         old = self.size
         self.size += size
@@ -405,6 +406,7 @@ class _Broker:
         )
 
     def _submit(self, order: OrderState) -> None:
+        """Register an order, and submit it with its bracket once the bracket is complete."""
         self.orders.append(order)
         self._by_ref[order.ref] = order
         leader = self._leaders[order.oco] if order.oco else order.ref

@@ -26,7 +26,7 @@ MAX_SIZE: Final = 1e15
 _OF_ORDERS: Final = tuple(
     name for name in (*INTEGERS, *FLOATS) if name not in ("action", "turn", "row", "ref")
 )
-"""Columns that apply to orders only. They are zero in a cancellation."""
+"""Columns that apply to orders only. A cancellation has zeros in these columns."""
 
 
 class BadOrders(ValueError):
@@ -140,6 +140,7 @@ def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> 
 
 
 def _check_values(log: OrderLog, assets: int) -> None:
+    """Raise :class:`BadOrders` for values that no order or cancellation can have."""
     if not np.isin(log.action, (ACTION_SUBMIT, ACTION_CANCEL)).all():
         raise BadOrders("an action that is neither an order nor a cancellation")
     sent = log.action == ACTION_SUBMIT

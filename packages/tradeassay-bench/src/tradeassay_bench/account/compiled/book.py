@@ -87,10 +87,10 @@ def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats)
 
 @inner
 def whole_lots(units: float, lot: float) -> float:
-    """Round a magnitude down to whole lots, as the exchange does.
+    """Return a magnitude rounded down to whole lots, as the exchange rounds it.
 
     With tiny lots, a count beyond about 2 ** 33 may lose another lot when it is rounded again. The
-    exchange rounds again, so the result is rounded until it no longer changes.
+    exchange rounds again, so the magnitude is rounded until it no longer changes.
     """
     if lot >= 1.0:
         return floor(units / lot + WHOLE) * lot
@@ -333,7 +333,7 @@ def split(book: SeatBook, at: int, ratio: float, step: float) -> None:
 
 @inlined
 def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
-    """Charge fees, call margin and mark the account. Return its NAV.
+    """Charge fees, call margin and mark the account. Return the account's NAV.
 
     Only margin accounts have charges and margin calls.
     """

@@ -45,10 +45,10 @@ def price_decisions(
     *,
     curve: bool = False,
 ) -> Priced:
-    """Price decisions on closes of shape (legs, bars), starting with equity 1 and no positions.
+    """Return the result of trading decisions on closes of shape (legs, bars), by cost level.
 
-    An account that falls to zero stays at zero. Raises :class:`UserError` for a decision outside
-    the bars or an unknown leg.
+    The account starts with equity 1 and no positions. An account that falls to zero stays at zero.
+    Raises :class:`UserError` for a decision outside the bars or an unknown leg.
     """
     closes = np.ascontiguousarray(closes, dtype=np.float64)
     costs = np.asarray(costs_bp, dtype=np.float64) / 10_000.0

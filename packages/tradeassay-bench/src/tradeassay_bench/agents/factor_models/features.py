@@ -73,7 +73,7 @@ class FeatureFeed:
     def raw(self, view: MarketView, columns: Ints) -> Floats | None:
         """Return the raw factors of some columns, shape (9, window, names).
 
-        Returns None while the history is too short.
+        Return None while the history is too short.
         """
         days = view.sessions(2)
         if days.size == 0:

@@ -80,7 +80,7 @@ class _NoRecorder:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress prints, warnings and experiment records of Qlib's models inside the block."""
+    """Suppress prints, warnings and experiment records of Qlib's models in a ``with`` block."""
     from qlib.workflow import R
 
     before = R._provider
@@ -99,7 +99,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
-    """Seed every generator that a model may use, and fix the thread count, inside the block.
+    """Seed every generator that a model may use, and fix the thread count, in a ``with`` block.
 
     The generators and the thread count are restored afterwards. On a GPU torch is set to
     deterministic algorithms. On a CPU a fixed number of threads is enough.

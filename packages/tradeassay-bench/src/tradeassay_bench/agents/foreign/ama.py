@@ -267,9 +267,7 @@ class ArenaAgent(ABC):
 
 
 class HttpAgent(ArenaAgent):
-    """Queries a server of the AMA contract: ``POST /trading_action/``.
-
-    Needs ``[arena]``.
+    """Query a server of the AMA contract: ``POST /trading_action/``. Needs ``[arena]``.
 
     Failures have the kinds of :class:`~tradeassay_bench.agents.foreign.transport.HttpTransport` and
     ``schema``. ``own`` adds the agent's position and outcomes to the contract's keys. ``reach`` is

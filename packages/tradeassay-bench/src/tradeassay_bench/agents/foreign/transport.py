@@ -44,7 +44,9 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """A function that resolves a host and a port to addresses as text."""
 
 EVERYWHERE: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-"""All networks. They are allowed for the user's own agents, which usually run on this machine."""
+"""All networks. A user's own agents may run in any network, because they usually run on this
+machine.
+"""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _INWARD = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "fec0::/10", "168.63.129.16/32")))
 """Addresses that some versions of Python wrongly report as global: protocol assignments, site-local
@@ -86,7 +88,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_target(url: str, path: str = "") -> Target:
-    """Parse an agent's address and append ``path``.
+    """Return the parts of an agent's address, with ``path`` appended.
 
     Raises :class:`UserError` for an address that is not plain http or https.
     """
@@ -558,7 +560,7 @@ class PythonCaller:
 
 
 def load_class(name: str, method: str) -> Any:
-    """Import ``package.module:Class`` or ``path.py:Class`` and return an instance.
+    """Return an instance of ``package.module:Class`` or ``path.py:Class``, which is imported.
 
     Modules in the current folder are found too. Raises :class:`UserError` if the import or the call
     fails, or if the class lacks the method.

@@ -252,7 +252,9 @@ FORM = (
     '"<why>"}], '
     '"reason": "<what you are doing>"}'
 )
-"""The form of an answer. It is not valid JSON and has no symbol, so copying it trades nothing."""
+"""The form of an answer. The text is not valid JSON and has no symbol, so that a copy of it trades
+nothing.
+"""
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
 _CHOICES = {
     "unit": "target_weight, target_value, target_shares, shares or dollars",
@@ -513,8 +515,8 @@ class Daily(ModelProtocol):
 def show_day(seen: Observation, most: int) -> SessionShown:
     """Return the data that a model sees in a session.
 
-    It contains the account, the outcome of the last orders and at most ``most`` names that may be
-    bought. Prices are split-adjusted to today's shares.
+    The data contains the account, the outcome of the last orders and at most ``most`` names that
+    may be bought. Prices are split-adjusted to today's shares.
     """
     view, account = seen.view, seen.account
     closes = view.bars("close", SPANS[-1] + 1)

@@ -452,6 +452,7 @@ def read_submission(
 
 
 def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
+    """Return one order of an action, with its true symbol. Raises :class:`BadArguments`."""
     asked = wire.decode(raw, OrderAsked, FIELDS, _CHOICES)
     if (asked.target_weight is None) == (asked.shares is None):
         given = "neither was" if asked.shares is None else "both were"

@@ -105,7 +105,9 @@ FORM = (
     '{"orders": [{"stock_id": "<stock_id>", "target_weight": <weight>, "confidence": <confidence>, '
     '"reason": "<why>"}], "overall_reason": "<what you are doing today>"}'
 )
-"""The form of an action. It is not valid JSON and has no stock, so copying it trades nothing."""
+"""The form of an action. The text is not valid JSON and has no stock, so that a copy of it trades
+nothing.
+"""
 
 
 @lru_cache(maxsize=64)
@@ -281,7 +283,9 @@ class _DayConversation:
         self.opening = [Message(role="system", text=system), Message(role="user", text=user)]
 
     def play(self) -> Dialogue:
-        """Run the research until it ends or its budget is spent, then request an action."""
+        """Run the research until it ends or its budget is spent, then return the requested
+        decision.
+        """
         turn = 0
         while self.research and self.calls < self.config.tool_calls:
             turn += 1
@@ -302,12 +306,11 @@ class _DayConversation:
     # -- research --
 
     def _ends_research(self, reply: ModelReply) -> bool:
-        """Add a reply to the conversation, run its tool calls, and return whether the research is
-        over.
+        """Add a reply to the conversation, run its tool calls, and return whether research is over.
 
         An early action ends the research, and is accepted if it is valid. An invalid one does not
-        count as an attempt, because the model has not seen the form yet. It is removed from the
-        conversation, so that the model cannot copy it.
+        count as an attempt, because the model has not seen the form yet. The invalid action is
+        removed from the conversation, so that the model cannot copy it.
         """
         if any(call.name == NAME for call in reply.calls):
             with suppress(_SubmissionRefused):
@@ -359,6 +362,7 @@ class _DayConversation:
     # -- submission --
 
     def _submission(self) -> Dialogue:
+        """Ask for an action until one is accepted, and return the decision."""
         if self.research:
             self.talk.append(Message(role="user", text=self.task))
         self.given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
@@ -446,7 +450,7 @@ class _DayConversation:
     def _refusal(self, reply: ModelReply, refused: Refused, left: int) -> Tail:
         """Return the messages of a refused attempt that stay in the conversation.
 
-        They are the answer, its tool results, and a message with its mistakes.
+        These are the answer, its tool results, and a message with the mistakes.
         """
         assert isinstance(refused, _SubmissionRefused)
         feedback = self.wire.encode({"failures": refused.complaints, "kind": "feedback"})

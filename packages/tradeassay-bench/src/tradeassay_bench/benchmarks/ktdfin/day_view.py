@@ -144,7 +144,7 @@ class FactorFeed:
 def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
     """Return the last close before the last session, in terms of today's shares.
 
-    It is NaN for a name without a close in the last year.
+    A name without a close in the last year is NaN.
     """
     previous = np.full(columns.size, np.nan)
     # Most suspensions are short, and a year of every column is a large table.

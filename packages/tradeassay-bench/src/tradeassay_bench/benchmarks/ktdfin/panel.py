@@ -50,7 +50,7 @@ class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
     next_return: float | None
 
     def right(self, convention: Convention) -> bool | None:
-        """Return whether the order was right, or None without a return.
+        """Return whether the order was right, or None if its return is unknown.
 
         Under ``paper`` an order is right if its name gained, for both sides. Under ``corrected`` a
         sale is right if its name lost.
@@ -114,7 +114,7 @@ class KtdfinFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class KtdfinSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """The setting of one of our results."""
+    """The setting of one of our own results."""
 
     data: Literal["real", "synthetic"]
     market: str

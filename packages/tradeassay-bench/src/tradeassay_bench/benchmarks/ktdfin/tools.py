@@ -164,7 +164,7 @@ class ScreenArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def screen_candidates(day_view: DayView, arguments: ScreenArguments) -> Shown:
-    """Rank the names that may be bought by factors.
+    """Return the names that may be bought, ranked by factors.
 
     A score is the mean of a name's percentile ranks, with 1 as the best. ``left_out`` counts the
     names that are suspended, closed limit-up or have no value. Raises :class:`ToolRefused` for an
@@ -331,7 +331,7 @@ class RiskArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def risk_check(day_view: DayView, arguments: RiskArguments) -> Shown:
-    """Check target weights against the rules of submission, and project the portfolio.
+    """Return the violations by target weights, and the resulting portfolio.
 
     The projection assumes fills at the last close. Its turnover is the traded amount over the value
     of the account. Raises :class:`ToolRefused` for a stock that tools may not show.

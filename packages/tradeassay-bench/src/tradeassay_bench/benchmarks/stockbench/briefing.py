@@ -100,8 +100,8 @@ class Fundamentals:
     def of(self, symbol: str, price: float | None) -> FundamentalsShown:
         """Return the figures of a name.
 
-        ``price`` is today's open. It is None if the name does not trade. The figures that depend on
-        a price are then None too.
+        ``price`` is today's open, or None if the name does not trade. Without a price the figures
+        that depend on a price are None too.
         """
         # The newest report of every field. If two reports cover the same period, the later one is
         # used.
@@ -137,7 +137,7 @@ class Fundamentals:
     def _now(self, figure: Fundamental | None, symbol: str, *, grows: bool) -> float | None:
         """Return a figure in terms of today's shares, adjusted for splits since its publication.
 
-        ``grows`` marks a number of shares, as opposed to an amount per share. Returns None for a
+        ``grows`` marks a number of shares, as opposed to an amount per share. Return None for a
         figure that is older than the available actions.
         """
         if figure is None or figure.known_at < self._since or not math.isfinite(figure.value):

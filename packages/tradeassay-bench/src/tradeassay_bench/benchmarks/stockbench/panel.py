@@ -300,11 +300,12 @@ def size_study(
 
 
 def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
-    """Return the account of the published baseline, which buys equal amounts at the first open.
+    """Return the account values of the published baseline, which buys equal amounts at the first
+    open.
 
-    The account is valued at each open and starts with ``cash``. There are no costs, dividends or
-    lots. ``opens`` has shape (sessions, names) and is adjusted for splits. A missing price is
-    filled with the last earlier one. A name without a first price is skipped.
+    The first value is ``cash``, followed by the value at each open. There are no costs, dividends
+    or lots. ``opens`` has shape (sessions, names) and is adjusted for splits. A missing price is
+    replaced by the previous price. A name without a first price is skipped.
     """
     prices = np.array(opens[:, np.isfinite(opens[0])], dtype=np.float64)
     for row in range(1, len(prices)):

@@ -70,6 +70,10 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
 
 def _synthetic_windows(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
+    """Return windows in the middle of a synthetic world's planted regimes.
+
+    If the regimes are unknown, return the windows of :func:`_extremes`.
+    """
     from tradeassay_bench.data.synthetic import preset
 
     try:

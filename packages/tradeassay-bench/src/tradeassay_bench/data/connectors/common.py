@@ -139,7 +139,7 @@ class VendorResting(SourceError):
 
 
 def growth_since(days: Days, closes: Floats, day: str) -> float | None:
-    """Return the newest close over the close of ``day``, or None if one of the two is missing."""
+    """Return the newest close divided by the close of ``day``, or None if either close is missing."""
     known = np.nan_to_num(closes) > 0.0
     base = closes[known & (days == np.datetime64(day))]
     later = closes[known & (days > np.datetime64(day))]
@@ -191,7 +191,10 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
 
 @contextlib.contextmanager
 def silenced(module: str) -> Iterator[None]:
-    """Silence the logs, prints, progress bars and warnings of a library, but not its errors."""
+    """Silence the logs, prints and warnings of a library in a ``with`` block.
+
+    Errors are not suppressed.
+    """
     logger = logging.getLogger(module)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -240,7 +240,7 @@ class YahooWire:
 def conversation(
     runtime: common.Runtime, make_session: Callable[[], Any] | None = None
 ) -> Iterator[YahooWire]:
-    """Open a connection to Yahoo, and restore the library's global settings afterwards."""
+    """Yield a connection to Yahoo, and restore the library's global settings afterwards."""
     library: Any = require("yfinance", "us")
     require("yfinance.data", "us")
     session = (make_session or browser_session)()
@@ -349,7 +349,8 @@ class YFinanceSource(common.ConnectorSource):
         return replace(panel, actions=_actions(series, sessions), indices=indices)
 
     def growth_since(self, day: str) -> float | None:
-        """Return the newest price over the close of a day, or None.
+        """Return the newest price divided by the close of a day, or None if either price is
+        missing.
 
         The newest price may come from today's unfinished bar.
         """

@@ -83,16 +83,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
-    """Write ``manifest.json`` into a folder and return the manifest with its own hash."""
+    """Write ``manifest.json`` into a folder. Return the manifest with the hash of that file."""
     written, content = with_own_hash(manifest)
     (folder / MANIFEST_FILE).write_bytes(content)
     return written
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a snapshot's manifest.
+    """Return a snapshot's manifest.
 
-    Raises :class:`DataError` if it is missing, altered or in a different format.
+    Raises :class:`DataError` if the manifest is missing, altered or in a different format.
     """
     path = folder / MANIFEST_FILE
     try:

@@ -256,7 +256,7 @@ class TimedTable(Generic[T]):
         return int(np.searchsorted(self._times, clock, side="right"))
 
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        """Return those of the given rows that are about a symbol."""
+        """Return the rows about a symbol among the given rows."""
         matching = self._by_symbol.get(symbol, _NO_ROWS)
         return matching[bisect_left(matching, rows.start) : bisect_left(matching, rows.stop)]
 
@@ -344,7 +344,7 @@ class History:
     def special_at(self, row: int, visible: int) -> Bools | None:
         """Return a mask of the first ``visible`` instruments that are under special treatment.
 
-        Returns None if the data has no information about special treatment.
+        Return None if the data has no information about special treatment.
         """
         if SPECIAL not in self._spells:
             return None
@@ -374,6 +374,7 @@ class History:
     # -- adjustment --
 
     def _load_adjustment(self, bars: pa.Table) -> None:
+        """Load the corporate actions and the adjustment factors."""
         self.actions: tuple[CorporateAction, ...] = tuple(
             build_record("actions", row) for row in self._table("actions.arrow").to_pylist()
         )
@@ -436,6 +437,7 @@ class History:
     # -- indices --
 
     def _load_indices(self) -> None:
+        """Load the levels and the dated members of the indices."""
         table = self._table("indices.arrow")
         self.levels: dict[str, Floats] = {
             name: plain(one_chunk(table, name)) for name in table.column_names if name != "session"
@@ -499,6 +501,7 @@ class History:
         return tuple(self.fundamentals.record(row) for row in rows)
 
     def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
+        """Return the closing instants and fields of a symbol's minute bars, or None if it has none."""
         if self._minutes is None and "minutes.arrow" in self.manifest.files:
             self._minutes = self._table("minutes.arrow")
         table = self._minutes

@@ -135,6 +135,7 @@ def _refuse_faults(
 
 
 def _write_files(panel: Panel, folder: Path, faults: tuple[DataFault, ...]) -> Manifest:
+    """Write the files of a panel to a folder and return the manifest."""
     records, minutes = record_tables(panel), panel.minutes
     for kind, table in chain(_grids(panel), records.items()):
         path = folder / f"{kind}.arrow"

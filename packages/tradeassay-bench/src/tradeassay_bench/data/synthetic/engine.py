@@ -48,7 +48,7 @@ class MarketPath:
 
 
 def make_market(config: SyntheticConfig, burn: int) -> MarketPath:
-    """Draw the common return of every session, with its regimes."""
+    """Return the common return of every session, drawn with its regimes."""
     draws = Draws(config.seed, "market")
     model, rows = config.market, burn + config.sessions
     noise = clustered(draws, rows, model.volatility / math.sqrt(config.year), _ARCH, _GARCH, _DF)
@@ -213,7 +213,7 @@ announcement.
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
-    """Draw the suspensions and plan the dividends and splits, without prices."""
+    """Return the drawn suspensions, and the plans of dividends and splits without prices."""
     rows = burn + config.sessions
     first = np.where(universe.first == 0, 0, universe.first + burn)
     last = universe.last + burn
@@ -241,6 +241,7 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
 
 
 def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[CorporateMove]:
+    """Return plans for regular dividends, as fractions of the price."""
     model, draws = config.actions, Draws(config.seed, "dividends")
     if model.per_year == 0:
         return []
@@ -297,7 +298,7 @@ def run_days(
     schedule: MoveSchedule,
     burn: int,
 ) -> WorldTape:
-    """Generate all sessions and return the tape."""
+    """Return the generated sessions."""
     loop = _Loop(config, universe, drivers, schedule, burn)
     with np.errstate(invalid="ignore", divide="ignore"):
         for row in range(burn + config.sessions):
@@ -462,9 +463,9 @@ def bounded_exp(power: Floats) -> Floats:
 
 
 def limits(reference: Floats, percent: Floats | Ints) -> tuple[Floats, Floats]:
-    """Return a session's lowest and highest price.
+    """Return the lowest and the highest price of a session.
 
-    They are the reference plus or minus a percentage, rounded half up to ticks.
+    These are the reference minus and plus a percentage, rounded half up to ticks.
     """
     low = np.floor(reference * (100.0 - percent) / 100.0 + 0.5)
     high = np.floor(reference * (100.0 + percent) / 100.0 + 0.5)

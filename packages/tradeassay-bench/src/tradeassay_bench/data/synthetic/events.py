@@ -72,7 +72,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 def make_reports(
     config: SyntheticConfig, universe: WorldNames, sessions: Sessions
 ) -> tuple[Report, ...]:
-    """Draw the quarterly reports: their times of publication and their surprises.
+    """Return the quarterly reports, with drawn times of publication and surprises.
 
     A report is published 22 to 50 days after its period. Four quarters end before the first
     session, so that the world starts with known figures.
@@ -112,7 +112,7 @@ def make_reports(
 def make_events(
     config: SyntheticConfig, universe: WorldNames, sessions: Sessions, reports: tuple[Report, ...]
 ) -> tuple[NewsEvent, ...]:
-    """Draw the events of all news items, in order of publication."""
+    """Return the drawn events of all news items, in order of publication."""
     draws = Draws(config.seed, "events")
     model = config.news
     shown = [report for report in reports if report.row > 0]
@@ -155,7 +155,7 @@ def _scattered(
     kind: EventKind,
     rate: float,
 ) -> list[NewsEvent]:
-    """Draw events of one kind at random sessions and names, ``rate`` per name and year."""
+    """Return drawn events of a kind at random sessions and names, ``rate`` per name and year."""
     model, n = config.news, universe.size
     cells = draws.rare(rate / config.year, sessions.days.size * n)
     count = cells.size
@@ -191,8 +191,8 @@ def _scattered(
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
     """Return instants of publication before the opens of ``rows``.
 
-    They are between the previous open and two hours before the open. Two thirds of them are outside
-    trading hours, if the break is long enough.
+    Each instant is between the previous open and two hours before the open. Two thirds of the
+    instants are outside trading hours, if the break is long enough.
     """
     before = np.maximum(rows - 1, 0)
     opened, closed = sessions.open_time[before], sessions.close_time[before]

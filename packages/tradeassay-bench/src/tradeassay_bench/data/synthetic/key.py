@@ -129,7 +129,7 @@ class AnswerKey:
 
     @classmethod
     def load(cls, path: Path) -> AnswerKey:
-        """Read a key from a file.
+        """Return the key stored in a file.
 
         Raises :class:`DataError` if the file is not an answer key or was altered.
         """

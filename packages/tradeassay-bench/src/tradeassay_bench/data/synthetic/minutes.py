@@ -130,7 +130,7 @@ def make_minutes(
 ) -> MinutePanel | None:
     """Return minute bars of the first ``config.minutes`` names that are listed in all sessions.
 
-    Returns None if there are no such names.
+    Return None if there are no such names.
     """
     whole = (universe.first == 0) & (universe.last == config.sessions - 1)
     columns = np.flatnonzero(whole)[: config.minutes].tolist()

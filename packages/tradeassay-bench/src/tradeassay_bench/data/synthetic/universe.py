@@ -343,7 +343,7 @@ class WorldNames:
 
 
 def make_universe(config: SyntheticConfig) -> WorldNames:
-    """Draw the names of a world with their codes, sectors, prices and true parameters."""
+    """Return the drawn names of a world, with their codes, sectors, prices and true parameters."""
     draws = Draws(config.seed, "universe", config.preset)
     n, sessions, kinds = config.names, config.sessions, _SECTORS[config.preset]
     group = np.sort(np.arange(n) % len(kinds))[draws.order(n)]
@@ -421,7 +421,11 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
 
 
 def _symbol(draws: Draws, name: str, board: Board) -> str:
-    """Draw a code: six digits on a board, otherwise four letters that start like the name."""
+    """Return a drawn code.
+
+    A code has six digits on a board. Otherwise it has four letters, of which the first is that of
+    the name.
+    """
     prefixes = _PREFIXES.get(board)
     if prefixes is None:
         return name[0].upper() + draws.pick(ascii_uppercase) + draws.pick(_ENDINGS)

@@ -115,7 +115,8 @@ def make_index(
 def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
     """Return the members after a review, at least one of which is new.
 
-    Members that rank within 110 % of the size stay. The highest-ranked other names fill the rest.
+    Members that rank within 110 % of the size stay. The highest-ranked other names take the
+    remaining places.
     """
     kept = [i for i in ranked[: size + max(1, size // 10)] if i in inside][:size]
     chosen = set(kept)
@@ -183,9 +184,10 @@ BURN = 253
 
 
 def generate(config: SyntheticConfig) -> World:
-    """Generate a world from its configuration.
+    """Return the world of a configuration.
 
-    Raises :class:`~tradeassay.core.errors.DataError` for days on which the calendar is unknown.
+    Raises :class:`~tradeassay_bench.core.errors.DataError` for days on which the calendar is
+    unknown.
     """
     sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
     universe = make_universe(config)
@@ -328,7 +330,7 @@ class SyntheticSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Generate the panel. Raises :class:`UserError` for invalid sizes."""
+        """Return the generated panel. Raises :class:`UserError` for invalid sizes."""
         query = self.config
         sizes: dict[str, Any] = {}
         for name in ("names", "sessions", "first", "minutes"):

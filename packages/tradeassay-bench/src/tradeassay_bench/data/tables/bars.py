@@ -187,7 +187,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
 
 
 def _merged(parts: list[LongBars]) -> LongBars:
-    """Join parts into one table with common symbol numbers.
+    """Return one table from several parts, with common symbol numbers.
 
     The values are moved out of the parts to save memory.
     """
@@ -283,8 +283,8 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
 def _guess_calendar(bars: LongBars) -> CalendarName:
     """Return the calendar that fits the bars.
 
-    It is XSHG if most symbols are A-share codes, 24/7 if more than a fifth of the days are on
-    weekends, and otherwise XNYS.
+    The calendar is XSHG if most symbols are A-share codes, 24/7 if more than a fifth of the days
+    are on weekends, and otherwise XNYS.
     """
     codes = [ashare_code(symbol) is not None for symbol in bars.symbols]
     if sum(codes) > len(codes) / 2:
@@ -472,7 +472,7 @@ def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid, and their faults.
 
-    If a day has several rows, the first is kept and the others are faults.
+    If a day has several rows, the first row is kept and the other rows are faults.
     """
     keep, faults = _kept_rows(bars, timing.day.view(np.int64))
     keep = keep.astype(np.int32)

@@ -19,7 +19,10 @@ _ROLES = tuple("date time symbol open high low close adj_close volume amount sta
 
 
 class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
-    """The roles of a file's columns. ``roles`` maps roles to columns. ``unused`` lists the rest."""
+    """The roles of a file's columns.
+
+    ``roles`` maps roles to columns. ``unused`` lists the columns without a role.
+    """
 
     roles: dict[str, str]
     unused: tuple[str, ...] = ()

@@ -243,6 +243,10 @@ def _number(cell: str) -> float | None:
 
 
 def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
+    """Return the corporate actions of a side file.
+
+    A row may contain a split, a dividend or both. Actions without effect are skipped with a note.
+    """
     axis, name = reader.axis, reader.path.name
     if not {"value", "split", "dividend"} & set(reader.columns):
         raise UserError(
@@ -303,6 +307,7 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
 
 
 def _memberships(reader: _Reader) -> tuple[Membership, ...]:
+    """Return the dated memberships of a side file."""
     starts, ends = reader.days("start"), reader.days("end", optional=True)
     memberships = []
     for index, _, row, symbol in reader.rows():
@@ -317,6 +322,7 @@ def _memberships(reader: _Reader) -> tuple[Membership, ...]:
 
 
 def _news(reader: _Reader) -> tuple[NewsItem, ...]:
+    """Return the news items of a side file. Repeated and undated items become faults."""
     result: dict[str, NewsItem] = {}
     published = reader.instants("published_at")
     columns = reader.cells.items()
@@ -342,6 +348,7 @@ def _news(reader: _Reader) -> tuple[NewsItem, ...]:
 
 
 def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
+    """Return the fundamentals of a side file. Figures without a date or number become faults."""
     periods, known = reader.days("period_end"), reader.instants("known_at")
     result: list[Fundamental] = []
     empty = 0
@@ -370,6 +377,7 @@ def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
 
 
 def _indices(reader: _Reader) -> dict[str, Floats]:
+    """Return the closing levels of a side file by index, one per session."""
     sessions, days = reader.axis.sessions, np.array(reader.days("date"), dtype="datetime64[D]")
     place = np.searchsorted(sessions, days).tolist()
     result: dict[str, Floats] = {}
@@ -638,6 +646,7 @@ def _unknown_unit(bars: LongBars, when: BarTiming, config: FilesConfig) -> list[
 def _report(
     bars: LongBars, when: BarTiming, panel: Panel, side_files: dict[str, Path], notes: list[str]
 ) -> ImportReport:
+    """Return the report on an import."""
     frequency = "daily"
     if when.close_time is not None:
         edge = f"stamped at the {when.stamps} of the bar"

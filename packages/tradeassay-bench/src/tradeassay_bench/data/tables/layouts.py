@@ -149,7 +149,7 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
 
 
 def stockbench(root: Path) -> Unpacked:
-    """Read the storage of StockBench's reference implementation.
+    """Return the tables in the storage of StockBench's reference implementation.
 
     Fundamentals are taken from filed reports, and each is known from its filing date. The file of
     "current" indicators is not read, because it assigns one day's values to all earlier days.
@@ -271,7 +271,7 @@ def _json_list(path: Path) -> list[dict[str, Any]]:
 
 
 def qlib(root: Path) -> Unpacked:
-    """Read a Qlib store.
+    """Return the tables of a Qlib store.
 
     Qlib's adjusted prices divided by ``factor`` are the prices as traded. Each change of the factor
     becomes a split of that ratio. The factor contains dividends too, so total returns are
@@ -372,7 +372,7 @@ _CHINESE = dict(
 
 
 def akshare_daily(root: Path) -> Unpacked:
-    """Read saved tables of akshare's ``stock_zh_a_hist``.
+    """Return the tables of a folder with saved results of akshare's ``stock_zh_a_hist``.
 
     The folder has one CSV per symbol, with Chinese column names and volumes in lots of 100.
     """
@@ -397,7 +397,7 @@ def akshare_daily(root: Path) -> Unpacked:
 
 
 def wide(root: Path) -> Unpacked:
-    """Read one table of closing prices with a row per day and a column per symbol."""
+    """Return the bars of a table of closing prices with a row per day and a column per symbol."""
     sides = set(_side_files(root).values())
     tables = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
     files = [path for path in tables if path not in sides]

@@ -214,9 +214,9 @@ class Stamps:
 def read_stamps(
     table: RawTable, date: str, time: str | None = None
 ) -> tuple[Stamps, list[DataFault]]:
-    """Return the timestamps of a table and the faults of unreadable ones.
+    """Return the timestamps of a table, and faults for unreadable dates.
 
-    They are read from the date column and, if there is one, from the time column.
+    The timestamps are read from the date column and, if there is one, from the time column.
     """
     import pyarrow.compute as pc
 
