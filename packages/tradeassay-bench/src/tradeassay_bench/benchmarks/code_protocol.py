@@ -199,7 +199,7 @@ def unranked_model(unanswered: int, items: int) -> str | None:
 
 
 def overlap(best: Measure, second: Measure) -> str:
-    """Return a sentence on whether the intervals of the two best models overlap."""
+    """Return a sentence that says whether the intervals of the two best models overlap."""
     if second.high is not None and above(best, second.high):
         return "the intervals do not overlap"
     return "the intervals overlap, so they cannot be told apart"

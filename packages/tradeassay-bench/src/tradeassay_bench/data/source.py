@@ -191,7 +191,10 @@ def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
 
     The split factor counts shares. The total factor also reinvests dividends at the last close
     before the ex-date. Actions that the vendor has applied to the prices are excluded. Both factors
-    are None if no action remains. The split factor is None without a split.
+    are None if no action remains, and the split factor is None if no split remains.
+
+    A dividend on the ex-date of a split is per share held *before* the split. A dividend that is
+    not smaller than the last close leaves the factor unchanged.
     """
     live = panel.facts.live_actions
     rows = ex_rows(panel.actions, panel.sessions)

@@ -52,10 +52,10 @@ _REGIMES = (
 def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
     """Return the windows available in a dataset, the same for both conventions.
 
-    In a preset synthetic world they are the middle parts of its planted regimes. In other data they
-    are the dated windows that it covers, and the worst and best periods of the paper's length.
-    These two are chosen with hindsight. They show how agents behave in such periods, but must not
-    enter an average over markets.
+    For a preset synthetic world, the windows are the middle parts of its planted regimes. For other
+    data, they are the published and other dated windows that the data covers, and the worst and
+    best periods of the paper's length. The worst and best periods are chosen with hindsight. They
+    show how agents behave in such periods, but must not enter an average over markets.
     """
     if snapshot.facts.kind == "synthetic":
         return _synthetic_windows(snapshot)

@@ -371,8 +371,9 @@ def _facts(
 
 
 def _listings(wire: BaostockWire, shares: Sequence[str]) -> dict[str, Row]:
-    """Return the vendor's listing row of each share. Raises :class:`SourceError` for an unknown
-    one.
+    """Return the vendor's listing row of each share.
+
+    Raises :class:`SourceError` for an unknown share.
     """
     needed = ("code", "ipoDate", "outDate", "type")
     rows = _facts(wire, shares, "the listing of {}", needed, "query_stock_basic")

@@ -139,7 +139,10 @@ class VendorResting(SourceError):
 
 
 def growth_since(days: Days, closes: Floats, day: str) -> float | None:
-    """Return the newest close divided by the close of ``day``, or None if either close is missing."""
+    """Return the newest close divided by the close of ``day``.
+
+    Return None if either close is missing.
+    """
     known = np.nan_to_num(closes) > 0.0
     base = closes[known & (days == np.datetime64(day))]
     later = closes[known & (days > np.datetime64(day))]

@@ -501,7 +501,7 @@ class History:
         return tuple(self.fundamentals.record(row) for row in rows)
 
     def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
-        """Return the closing instants and fields of a symbol's minute bars, or None if it has none."""
+        """Return the closing instants and fields of a symbol's minute bars, or None."""
         if self._minutes is None and "minutes.arrow" in self.manifest.files:
             self._minutes = self._table("minutes.arrow")
         table = self._minutes
