@@ -74,7 +74,7 @@ BREAKS = {
     "without a margin call": (US_MARGIN, end_of_day, "_short", lambda *rest: False),
     "tax, expected": (US, Cash, "gate", takes_nothing),
     "silently dropped": (US, exchange.Exchange, "_refuse", lambda *rest: None),
-    "without a word": (US, exchange.Exchange, "_refuse", says_nothing),
+    "without an explanation": (US, exchange.Exchange, "_refuse", says_nothing),
     "NAV": (
         US,
         end_of_day,

@@ -161,7 +161,7 @@ def test_events_without_money_change_nothing():
         (Marked(899.0, 100.0, 999.0, (), {"A": 10.0}), "marked cash"),
         (Marked(900.0, 101.0, 1_001.0, (), {"A": 10.0}), "marked positions"),
         (Marked(900.0, 100.0, 1_001.0, (), {"A": 10.0}), "marked NAV"),
-        (Marked(900.0, 100.0, 1_000.0, (), {}), "0 marks for 1 positions"),
+        (Marked(900.0, 100.0, 1_000.0, (), {}), "expected marks for 1 positions, got 0"),
         (Marked(900.0, 100.0, 1_000.0, (), {"B": 10.0}), "not marked"),
     ],
 )

@@ -29,7 +29,7 @@ def test_results_come_in_the_order_of_the_pieces(spread):
 
 def test_a_piece_that_kills_its_process_is_said_and_takes_no_other_with_it():
     done: list[int] = []
-    with pytest.raises(RunError, match="1 of 3 pieces were lost"):
+    with pytest.raises(RunError, match="1 of 3 tasks were lost"):
         TWO.map(
             eval,
             ["1 + 1", "__import__('os')._exit(9)", "3"],

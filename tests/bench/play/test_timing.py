@@ -75,8 +75,8 @@ def test_where_orders_fill_and_accounts_are_marked(
         ({"first": "yesterday"}, "'yesterday' is not a date"),
         ({"cash": 0.0}, "positive amount"),
         ({"cash": float("nan")}, "positive amount"),
-        ({"max_weight": 1.5}, "not a share of NAV"),
-        ({"max_positions": 0}, "allows no position"),
+        ({"max_weight": 1.5}, "expected a max_weight above 0"),
+        ({"max_positions": 0}, "max_positions of 1 or more"),
     ],
 )
 def test_a_config_that_contradicts_itself_is_refused(changes, said):

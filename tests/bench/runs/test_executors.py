@@ -222,5 +222,5 @@ def test_choosing_one(monkeypatch):
     )
     with pytest.raises(UserError, match="unknown executor 'cloud'"):
         make_executor("cloud", entry=ENTRY)
-    with pytest.raises(UserError, match="0 workers are not possible"):
+    with pytest.raises(UserError, match="expected 1 or more workers, got 0"):
         make_executor("local", entry=ENTRY, workers=0)

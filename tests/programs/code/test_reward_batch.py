@@ -58,7 +58,7 @@ def test_a_program_is_found_in_a_fence():
         ),
         (["a"], TASK, {"judge": "behavior"}, "unknown judge"),
         (["a"], TASK, {"framework": "qlib"}, "unknown framework"),
-        (["a"], TASK, {"workers": 0}, "0 workers are not possible"),
+        (["a"], TASK, {"workers": 0}, "expected 1 or more workers, got 0"),
         ("a", TASK, {}, "expected a list of answers"),
     ],
 )

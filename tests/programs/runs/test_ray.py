@@ -147,5 +147,5 @@ def test_factor_models_are_trained_on_the_cluster(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_piece_that_kills_every_worker_is_said():
-    with pytest.raises(RunError, match="1 of 2 pieces were lost"):
+    with pytest.raises(RunError, match="1 of 2 tasks were lost"):
         Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])

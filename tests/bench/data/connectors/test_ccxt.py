@@ -151,7 +151,7 @@ def test_kraken_keeps_only_its_newest_candles(load):
     first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
     kraken = Kraken([Market("BTC", "USDT", {"1d": days(first, 1_128)})])
     with pytest.raises(
-        SourceError, match="keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"
+        SourceError, match="stores only its newest 720 1d candles of BTC/USDT, from 2022-02-13"
     ):
         load(kraken, first="2021-01-01")
     assert load(kraken, first="2022-02-13").sessions.size == 718

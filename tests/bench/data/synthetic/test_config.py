@@ -39,7 +39,7 @@ def test_presets_and_sizes():
         ("us", {"sessions": 10}, "too few for a world"),
         ("us", {"names": 6}, "names are too few"),
         ("us", {"index_members": 101}, "cannot be drawn"),
-        ("us", {"minutes": 200}, "minutes for 200"),
+        ("us", {"minutes": 200}, "minute bars for at most"),
         ("ashare", {"first": "2100-01-01"}, "holidays of XSHG"),
     ],
 )

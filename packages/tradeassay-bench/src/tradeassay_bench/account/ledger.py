@@ -60,7 +60,7 @@ def _same_money(stated: float, expected: float, scale: float, label: str) -> Non
     """
     _finite(label, stated, expected, scale)
     if not (abs(stated - expected) <= TOLERANCE * abs(scale)) and stated != expected:
-        raise LedgerError(f"{label}: {stated!r} stated, {expected!r} expected")
+        raise LedgerError(f"{label}: expected {expected!r}, got {stated!r}")
 
 
 class Ledger:
@@ -216,12 +216,13 @@ class Ledger:
         # If the scale is finite, so are its parts.
         if not (abs(cash - expected) <= TOLERANCE * (abs(value) + abs(costs)) < inf):
             _finite(f"fill of {symbol}", value, costs, cash)
-            raise LedgerError(f"fill of {symbol}: cash {cash!r} stated, {expected!r} expected")
+            raise LedgerError(f"fill of {symbol}: expected cash {expected!r}, got {cash!r}")
         if quantity == 0.0:
             raise LedgerError(f"fill of {symbol} has no quantity")
         if not (0.0 < price < inf and 0.0 < event.reference < inf and 0.0 < multiplier < inf):
             raise LedgerError(
-                f"fill of {symbol} at {price!r}, with a reference price of {event.reference!r}"
+                f"fill of {symbol}: price {price!r}, reference price {event.reference!r} or "
+                f"multiplier {multiplier!r} is not a positive number"
             )
         holding = self.holdings.get(symbol)
         if holding is not None and holding.multiplier != multiplier:
@@ -231,7 +232,7 @@ class Ledger:
         if quantity < 0.0 and not self._margin:
             sellable = 0.0 if holding is None else holding.quantity - holding.locked
             if -quantity > sellable:
-                raise LedgerError(f"sale of {-quantity!r} {symbol} with {sellable!r} sellable")
+                raise LedgerError(f"sale of {-quantity!r} {symbol}: only {sellable!r} sellable")
         balance = self.cash + cash
         if balance >= 0.0 and balance != inf:
             self.cash = balance
@@ -251,10 +252,10 @@ class Ledger:
             raise NotFinite(f"fill of {symbol}: its average cost would become {holding.cost!r}")
 
     def _dividend(self, event: DividendPaid) -> None:
-        """Apply a dividend and lower the mark. A long position receives it, a short position pays
-        it.
+        """Apply a dividend and lower the mark.
 
-        NAV does not change: the money moves from the mark to cash.
+        A long position receives the dividend, and a short position pays it. NAV does not change,
+        because the money moves from the mark to cash.
         """
         holding, what = self._held(event.symbol), f"dividend of {event.symbol}"
         _finite(what, event.per_share)
@@ -307,7 +308,9 @@ class Ledger:
         """Apply the mark that ends a session, and check NAV and the maintenance margin."""
         marks = event.marks
         if len(marks) != len(self.holdings):
-            raise LedgerError(f"{len(marks)} marks for {len(self.holdings)} positions")
+            raise LedgerError(
+                f"expected marks for {len(self.holdings)} positions, got {len(marks)}"
+            )
         positions = 0.0
         for symbol, holding in self.holdings.items():
             price = marks.get(symbol)

@@ -210,7 +210,7 @@ def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) 
         for line in problems[:50]:
             click.echo(line)
         say(choices)
-        say("holds" if not problems else f"{len(problems)} claims failed")
+        say("passed all checks" if not problems else f"{len(problems)} claims failed")
     return 1 if problems else 0
 
 

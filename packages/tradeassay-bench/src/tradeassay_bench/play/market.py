@@ -79,8 +79,8 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             )
         if not (self.cash > 0 and math.isfinite(self.cash)):
             raise UserError(
-                f"an episode cannot start with {self.cash} in cash",
-                hint="give a positive amount",
+                f"expected a positive amount of cash, got {self.cash}",
+                hint="set cash",
             )
         if self.decide == "close" and self.fill == "open":
             raise UserError(
@@ -93,12 +93,14 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             )
         if self.max_weight is not None and not 0 < self.max_weight <= 1:
             raise UserError(
-                f"max_weight {self.max_weight} is not a share of NAV",
-                hint="give 0 < max_weight <= 1",
+                f"expected a max_weight above 0 and at most 1, got {self.max_weight}",
+                hint="write 0.1 for 10 % of NAV",
             )
         if self.max_positions is not None and self.max_positions < 1:
-            hint = "give 1 or more, or none"
-            raise UserError(f"max_positions {self.max_positions} allows no position", hint=hint)
+            hint = "leave max_positions out for no limit"
+            raise UserError(
+                f"expected max_positions of 1 or more, got {self.max_positions}", hint=hint
+            )
 
 
 # -- the names that may be bought today ---

@@ -74,13 +74,11 @@ class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cash) and self.cash > 0):
-            raise UserError(
-                f"starting cash of {self.cash:g} is not enough", hint="use a value above 0"
-            )
+            raise UserError(f"expected a starting cash above 0, got {self.cash:g}", hint="set cash")
         if not 0 <= self.commission < 1:
-            hint = "0.001 is 0.1 %"
+            hint = "write 0.001 for 0.1 % of the traded value"
             raise UserError(
-                f"a commission of {self.commission:g} is not a fraction of the traded value",
+                f"expected a commission from 0 to below 1, got {self.commission:g}",
                 hint=hint,
             )
 

@@ -44,7 +44,7 @@ def make_executor(
     if name not in EXECUTORS:
         raise UserError(f"unknown executor '{name}'", hint=f"choose one of {', '.join(EXECUTORS)}")
     if workers is not None and not (isinstance(workers, SupportsIndex) and workers >= 1):
-        raise UserError(f"{workers!r} workers are not possible", hint="use 1 or more")
+        raise UserError(f"expected 1 or more workers, got {workers!r}", hint="set workers")
     if name == "ray":
         from tradeassay_bench.core.executors.ray import RayExecutor
 
@@ -112,7 +112,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         if lost:
             hint = "free some memory, or use the inline executor to see the error"
             raise RunError(
-                f"{len(pieces) - len(made)} of {len(pieces)} pieces were lost: {lost}", hint=hint
+                f"{len(pieces) - len(made)} of {len(pieces)} tasks were lost: {lost}", hint=hint
             )
         return [made[place] for place in range(len(pieces))]
 

@@ -342,7 +342,7 @@ def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Memb
         )
         if not rows:
             raise SourceError(
-                f"baostock names no members of {index} on {day}", hint="request later days"
+                f"baostock lists no members of {index} on {day}", hint="request later days"
             )
         return frozenset(parse_ashare(row["code"]) for row in rows)
 

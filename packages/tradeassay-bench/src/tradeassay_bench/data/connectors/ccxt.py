@@ -146,7 +146,7 @@ class CryptoWire:
             full = len(page) >= limit and oldest > since
             if not rows and full and newest >= self._runtime.clock.now() - 2 * step:
                 raise SourceError(
-                    f"{self.name} keeps only its newest {len(page)} {timeframe} candles of "
+                    f"{self.name} stores only its newest {len(page)} {timeframe} candles of "
                     f"{symbol}, from "
                     f"{iso(oldest)} on",
                     hint="request later days, or choose another exchange",

@@ -176,7 +176,8 @@ class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.minutes > self.names:
             raise UserError(
-                f"minutes for {self.minutes} of {self.names} names", hint="ask for fewer"
+                f"expected minute bars for at most {self.names} names, got {self.minutes}",
+                hint="set minutes to a smaller number",
             )
 
     @property

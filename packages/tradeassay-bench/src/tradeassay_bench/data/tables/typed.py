@@ -68,7 +68,9 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     table = read_parquet(content, label)
     names = header or tuple(map(str, table.column_names))
     if len(names) != table.num_columns:
-        raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")
+        raise UserError(
+            f"{label} has {table.num_columns} columns, but {len(names)} names were given"
+        )
     return RawTable(
         label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1)
     )
