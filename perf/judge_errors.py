@@ -38,7 +38,12 @@ from tradeassay_programs.code.evaluation import DECISIONS, DRAWS
 from tradeassay_programs.code.judges.behaviour import judge_decisions
 from tradeassay_programs.code.judges.decisions import decision_events
 from tradeassay_programs.code.judges.markets import Judging, draw_markets, drawn_bars, mutants_of
-from tradeassay_programs.code.running import Rules, open_code_executor, rules_of, run_programs
+from tradeassay_programs.code.running import (
+    ExamSettings,
+    exam_settings,
+    open_code_executor,
+    run_programs,
+)
 from tradeassay_programs.code.task import CodeTask, Expectations
 from tradeassay_programs.sandbox import ChildClaim, JobExecutor
 
@@ -217,9 +222,9 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
     started, spent = time.monotonic(), processor_seconds()
     chance = random.Random(f"{named} {number}")
     secret = number % secrets
-    rules = rules_of(sha256_bytes(f"{named} {secret}".encode())[:32])
+    rules = exam_settings(sha256_bytes(f"{named} {secret}".encode())[:32])
     executor = opened()
-    draws = msgspec.structs.replace(DRAWS, mended=0, added=0) if plain else DRAWS
+    draws = msgspec.structs.replace(DRAWS, redraws=0, extra_markets=0) if plain else DRAWS
     judging = draw_markets(executor, task, "backtrader", rules, draws)
     free = without_expectations(task)
     right = [(True, name, source) for name, source in variants_of(task)]
@@ -374,7 +379,7 @@ def tell(found: list[Counted], unfinished: int) -> None:
 
 
 def judged(
-    executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules
+    executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: ExamSettings
 ) -> str:
     """Return the judge's verdicts by market. The first market that is not passed decides."""
     for market in judging.markets:
@@ -395,7 +400,7 @@ def same_elsewhere(
     executor: JobExecutor,
     task: CodeTask,
     source: str,
-    rules: Rules,
+    rules: ExamSettings,
     markets: int,
     *,
     late: bool = False,

@@ -39,7 +39,7 @@ def main(workers: int, judged: bool) -> None:
 
     pools = {
         "train": pool(QUICK, judged),
-        "examine": pool(DrawConfig(markets=3, mended=0, added=0), True),
+        "examine": pool(DrawConfig(markets=3, redraws=0, extra_markets=0), True),
     }
     first: dict[str, dict[str, float]] = {}
     early = EarlyStop()

@@ -23,7 +23,7 @@ from tradeassay_programs.code.extraction import extract
 from tradeassay_programs.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay_programs.code.harness.wire import ACCOUNT, NOTES
 from tradeassay_programs.code.program_source import check_compiles
-from tradeassay_programs.code.running import rules_of, run_programs, task_bars
+from tradeassay_programs.code.running import exam_settings, run_programs, task_bars
 from tradeassay_programs.code.submission import (
     Submission,
     SubmissionRunner,
@@ -173,7 +173,7 @@ class Doors:
         )
         self.caps = JobLimits().caps()
         self.sender = Sender(Tier(level="strong", missing=()))
-        self.rules, self.bars = rules_of("ab" * 16), task_bars(self.task)
+        self.rules, self.bars = exam_settings("ab" * 16), task_bars(self.task)
         legs = self.spec.semantics.inputs.legs
         self.market = market_columns(self.spec.scenarios[0].bars, legs)
         self.closes = closes_of(self.market, legs)

@@ -90,10 +90,10 @@ def test_what_one_worker_has_drawn_another_need_not_draw():
     drawer, taker = DrawnMarkets(), DrawnMarkets()
     market = JudgedMarket(bars=task_bars(TASK), events=(), trades=0)
     drawer.once(("key",), lambda: Judging(markets=(market,)))
-    taker.take(pickle.loads(pickle.dumps(drawer.fresh())))
+    taker.add_markets(pickle.loads(pickle.dumps(drawer.pop_new_markets())))
     (found,) = taker.once(("key",), lambda: pytest.fail("it draws again")).markets
     assert (found.bars.times == market.bars.times).all() and found.bars.name == market.bars.name
-    assert not drawer.fresh() and not taker.fresh()
+    assert not drawer.pop_new_markets() and not taker.pop_new_markets()
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them():
     with Pool(
         judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)
     ) as pool:
-        right = pool.heed([task.reference for task in tasks], tasks)
-        same = pool.heed([tasks[0].reference] * 3, tasks)
-        assert pool.heed([CRASHES] * 3, tasks).reason == "fewer than two programs trade"
+        right = pool.task_specificity([task.reference for task in tasks], tasks)
+        same = pool.task_specificity([tasks[0].reference] * 3, tasks)
+        assert pool.task_specificity([CRASHES] * 3, tasks).reason == "fewer than two programs trade"
     assert right.n == 3 and right.value is not None and right.value > 0.7
     assert same.value is not None and same.low is not None and same.low < 0.0 and same.value < 0.4
     assert (
@@ -221,7 +221,10 @@ def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them():
         and "to their own task" in right.note
     )
     with Pool(secret=SECRET, workers=1) as unjudged:
-        assert unjudged.heed([tasks[0].reference] * 2, tasks[:2]).reason == "no judge was asked for"
+        assert (
+            unjudged.task_specificity([tasks[0].reference] * 2, tasks[:2]).reason
+            == "no judge was asked for"
+        )
 
 
 @pytest.mark.slow

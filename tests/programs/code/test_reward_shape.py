@@ -18,7 +18,7 @@ from tradeassay_programs.code.judges.decisions import (
     closeness,
 )
 from tradeassay_programs.code.reward import QUICK, RewardConfig, fitting_limits, reward
-from tradeassay_programs.code.running import rules_of
+from tradeassay_programs.code.running import exam_settings
 from tradeassay_programs.sandbox import JobExecutor
 
 SECRET = "5e" * 16
@@ -182,6 +182,6 @@ def test_a_textbook_indicator_is_not_refused_for_a_guard_nobody_asked_for(pool, 
     assert plain != task.reference
     config = EvaluateConfig(decides="behaviour")
     assert (
-        evaluate(task, plain, executor=pool, config=config, rules=rules_of(secret)).outcome
+        evaluate(task, plain, executor=pool, config=config, rules=exam_settings(secret)).outcome
         == "solved"
     )

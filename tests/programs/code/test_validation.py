@@ -29,7 +29,7 @@ from tradeassay_programs.code.evaluation import (
 from tradeassay_programs.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay_programs.code.judges.markets import draw_markets
 from tradeassay_programs.code.reward import RewardConfig, reward, reward_of
-from tradeassay_programs.code.running import rules_of
+from tradeassay_programs.code.running import exam_settings
 from tradeassay_programs.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay_programs.code.validation import ValidateConfig, validate
 from tradeassay_programs.sandbox import Job, JobExecutor, JobResult
@@ -262,7 +262,7 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool):
 
 
 def test_a_task_may_ask_for_less_agreement_and_a_reference_that_hardly_trades_cannot_judge(pool):
-    rules = rules_of(
+    rules = exam_settings(
         "0123456789abcdef"
     )  # markets on which some decisions of the two agree and some do not
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, rules=rules).judge_behaviour
@@ -324,7 +324,7 @@ def test_who_decides_is_said(pool):
 
 def test_markets_come_from_the_secret(pool):
     one, same, other = (
-        draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS)
+        draw_markets(pool, TASK, "backtrader", exam_settings(secret), DRAWS)
         for secret in (SECRET, SECRET, "ff" * 16)
     )
     closes = [
@@ -339,8 +339,8 @@ def test_a_frame_needs_a_variant_and_weights_add_up(pool):
         evaluate(TASK, "def signals(frame):\n    return 0", executor=pool, framework="frame")
     with pytest.raises(UserError, match="do not add up to 1"):
         RewardConfig(compile=0.9)
-    with pytest.raises(UserError, match="near"):
-        RewardConfig(near=1.0)
+    with pytest.raises(UserError, match="closeness_weight"):
+        RewardConfig(closeness_weight=1.0)
 
 
 def test_rewards_grow_with_the_stages(pool):
@@ -354,10 +354,14 @@ def test_rewards_grow_with_the_stages(pool):
     # Any program that trades is worth 1 without a judge: hence the judge, and the detector of collapse.
     assert plain == pytest.approx({"crash": 0.2, "never": 0.6, "later": 1.0, "gold": 1.0})
     near = {"entries": 0.5, "exits": 0.4, "direction": 0.5, "sizing": 0.0, "timing": 0.25}
-    judged = {name: reward_of(one, judged=True, near=near).value for name, one in found.items()}
+    judged = {
+        name: reward_of(one, judged=True, closeness_parts=near).value for name, one in found.items()
+    }
     later = 0.08 + 0.92 * 0.6 * (0.25 * 0.5 + 0.25 * 0.4 + 0.15 * 0.5 + 0.2 * 0.25)
     assert judged == pytest.approx({"crash": 0.016, "never": 0.048, "later": later, "gold": 1.0})
-    flat = reward_of(found["later"], judged=True, config=RewardConfig(graded=False), near=near)
+    flat = reward_of(
+        found["later"], judged=True, config=RewardConfig(graded=False), closeness_parts=near
+    )
     assert flat.value == pytest.approx(0.08) and "agreement" in flat.reason
 
 
@@ -411,7 +415,7 @@ def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool):
         Decoy(name=name, kind="wrong-entry", fails_at="judge", source=source)
         for name, source in (("moody", moody), ("never", NEVER))
     )
-    config = ValidateConfig(rules=rules_of(SECRET))
+    config = ValidateConfig(rules=exam_settings(SECRET))
     _, rare, never = validate([tiny_task(decoys=decoys)], pool, config=config).lines
     assert rare.ok and rare.redrawn > 0 and rare.outcome == "judge", rare
     assert not never.ok and never.outcome == "trade" and never.redrawn == 7

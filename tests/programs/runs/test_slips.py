@@ -65,7 +65,9 @@ SLIPS = {
     "no program": lambda: reward.reward(reward.load_task(TASK), None),
     "a framework": lambda: reward.reward(reward.load_task(TASK), "x = 1", framework="pandas"),
     "a judge": lambda: reward.reward(reward.load_task(TASK), "x = 1", 3),
-    "a config": lambda: reward.reward(reward.load_task(TASK), "x = 1", config={"near": 0.2}),
+    "a config": lambda: reward.reward(
+        reward.load_task(TASK), "x = 1", config={"closeness_weight": 0.2}
+    ),
     "a secret": lambda: reward.batch(["x"], TASK, secret=5),
     "no answers": lambda: reward.batch(None, TASK),
     "no tasks": lambda: reward.batch(["x"], 3),

@@ -25,7 +25,7 @@ from tradeassay_programs.sandbox import (
     kind_of,
 )
 from tradeassay_programs.sandbox.codec import Caps, ClaimHead, encode, encode_claim
-from tradeassay_programs.sandbox.failures import ChildFacts, judge
+from tradeassay_programs.sandbox.failures import ChildFacts, classify_outcome
 from tradeassay_programs.sandbox.strategy import ImportFound, Parsed
 
 GOOD = b"".join(encode({"a": [1.0]}))
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[ChildFacts, Failure]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_facts_give_one_verdict_which_has_a_name_and_one_line(case):
     seen, expected = CASES[case]
-    verdict = judge(seen)
+    verdict = classify_outcome(seen)
     assert verdict == expected and "\n" not in expected.text
     assert decided_by_host(expected) == (not isinstance(expected, ChildClaim))
 
@@ -113,14 +113,14 @@ def test_verdicts_are_counted_by_name():
 
 
 def test_a_call_of_another_machine_type_is_an_attempt_and_a_swallowed_file_attempt_is_none():
-    assert isinstance(judge(facts(status=signal.SIGSYS)), PrivilegedAttempt)
-    columns = judge(facts(attempts=(FILE,)))
+    assert isinstance(classify_outcome(facts(status=signal.SIGSYS)), PrivilegedAttempt)
+    columns = classify_outcome(facts(attempts=(FILE,)))
     assert isinstance(columns, dict)
     np.testing.assert_array_equal(columns["a"], [1.0])
 
 
 def test_a_childs_words_cannot_write_to_a_terminal():
-    verdict = judge(facts(result=claim("exception", "E\x1b[2J", "line\n\x1b]0;x\x07")))
+    verdict = classify_outcome(facts(result=claim("exception", "E\x1b[2J", "line\n\x1b]0;x\x07")))
     assert isinstance(verdict, ChildClaim)
     assert verdict.error == "E?[2J"
     assert verdict.message == "line\n?]0;x?"
@@ -240,4 +240,4 @@ def test_a_programs_own_words_stay_as_they_are(words):
     ],
 )
 def test_whether_an_end_shows_a_fault_of_the_code(found, expected):
-    assert failures.doubt(found, judge(found)) == expected
+    assert failures.attribute_outcome(found, classify_outcome(found)) == expected

@@ -2,7 +2,7 @@
 
 ::
 
-    from tradeassay import reward
+    from tradeassay_programs import reward
 
     with reward.Pool(workers=8, judge="behaviour", secret="0f" * 16) as pool:
         for scored in pool.batch(answers, tasks):
@@ -61,9 +61,9 @@ The markets of a task take a few hundred kB.
 class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The reward of one answer.
 
-    ``value`` is between 0 and 1. It is None if a judge could not decide or every worker that tried
-    was lost. ``reason`` states which, and the sample should be left out. ``note`` describes how the
-    program was extracted from the answer.
+    ``value`` is between 0 and 1. It is None if a judge could not decide, or if every worker that
+    scored the answer was lost. ``reason`` then states the cause. Leave such a sample out of
+    training. ``note`` describes how the program was extracted from the answer.
     """
 
     value: float | None
@@ -76,7 +76,7 @@ class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
     """Answers to one task for one worker.
 
-    ``markets`` are the pickled markets that the pool already has.
+    ``markets`` contains the pickled markets that the pool already has, or is empty.
     """
 
     task: str | CodeTask
@@ -89,7 +89,10 @@ class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of a chunk by position, and the pickled markets if the worker drew any."""
+    """The scores of a chunk, each with the position of its answer.
+
+    ``markets`` contains the pickled markets if the worker drew any, or is empty.
+    """
 
     answers: list[tuple[int, ScoredAnswer]]
     markets: bytes = b""
@@ -97,7 +100,7 @@ class _Scored(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class _BatchRequest:
-    """The answers that one caller of a pool submits, and their scores."""
+    """The answers that one caller of a pool submits, and the scores or the error of the request."""
 
     programs: Sequence[object]
     tasks: Sequence[str | CodeTask]
@@ -119,10 +122,10 @@ class Pool:
                 rewards = pool.batch(answers, tasks)
 
     ``secret`` (hex) determines the markets. Pass a secret to get the same rewards again. By default
-    the pool draws one. ``workers`` defaults to the number of cores, or of the cluster's cores with
-    ``executor="ray"``. Requests that threads or coroutines submit while a batch runs are scored
-    together afterwards. A trainer that submits one answer at a time therefore keeps all workers
-    busy.
+    the pool draws a secret. ``workers`` defaults to the number of this machine's cores, or of the
+    cluster's cores with ``executor="ray"``. Requests that threads or coroutines submit while a
+    batch runs are scored together afterwards. A trainer that submits one answer at a time from many
+    threads therefore keeps all workers busy.
 
     Raises :class:`MissingExtra` or :class:`SandboxError` if this machine cannot run programs.
     """
@@ -174,7 +177,7 @@ class Pool:
     def batch(
         self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
     ) -> list[ScoredAnswer]:
-        """Return the scores of answers, in their order; see :func:`batch`."""
+        """Return the scores of answers, in the order of ``programs``. See :func:`batch`."""
         _check_answers(programs)
         task_list: list[str | CodeTask]
         if isinstance(tasks, str | CodeTask):
@@ -217,11 +220,10 @@ class Pool:
         return request.scores
 
     def _serve(self, requests: Sequence[_BatchRequest]) -> None:
-        """Score several requests at once.
+        """Score several requests together.
 
-        If that fails, score each alone, so that only the bad request fails.
-
-        A sandbox that cannot run fails all of them.
+        If scoring fails, score each request alone, so that only the bad request fails. If the
+        sandbox cannot run, all requests fail.
         """
         try:
             scores = iter(self.score_requests(requests))
@@ -269,8 +271,8 @@ class Pool:
         """Return the work for the workers, in chunks of one task each.
 
         Chunks are small, so that no worker waits long for the last chunk of another worker. If
-        there are as many tasks as workers, a task without markets stays in one chunk, because
-        drawing its markets costs as much as several answers.
+        there are at least as many tasks as workers, chunks of a task without markets are as large
+        as allowed, because drawing its markets costs as much as scoring several answers.
         """
         workers = self._workers or 1
         small = max(1, min(_CHUNK, -(-programs // (4 * workers))))
@@ -290,14 +292,15 @@ class Pool:
         """Return the scores of answers like :meth:`batch`, without blocking the event loop."""
         return await asyncio.to_thread(self.batch, programs, tasks)
 
-    def heed(self, programs: Sequence[object], tasks: Sequence[str | CodeTask]) -> Measure:
+    def task_specificity(
+        self, programs: Sequence[object], tasks: Sequence[str | CodeTask]
+    ) -> Measure:
         """Return how much closer programs are to their own task than to another of ``tasks``.
 
-        Only programs that trade count.
-
-        The value is 1 if all programs follow their tasks, and 0 if they behave the same for every
-        task. Rewards for running and trading alone may rise while this value falls. Compare its
-        intervals between examinations.
+        The measure is the mean difference between the two closenesses, with its interval. It is 1
+        if all programs follow their own tasks only, and 0 if the programs behave the same for every
+        task. Only programs that trade are used. Rewards for running and trading alone may rise
+        while this measure falls. Compare its intervals between examinations.
         """
         if self._template.judge is None:
             return not_scored("no judge was asked for")
@@ -322,15 +325,15 @@ class Pool:
         return mean_gap(to_own - to_other, note)
 
     def _closeness(self, scored: ScoredAnswer) -> float:
-        """Return a program's closeness to its task's reference, 0 to 1."""
+        """Return the closeness of a scored program to the task's reference, 0 to 1."""
         config, parts = self._template.config, scored.parts
         if "judge" in parts:
             return 1.0
-        most = config.judge * config.near or 1.0
+        most = config.judge * config.closeness_weight or 1.0
         return math.fsum(parts.get(name, 0.0) for name in CLOSENESS) / most
 
     def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
-        """Have the workers score chunks. Return each score with the position of its answer."""
+        """Score chunks on the workers, and return each score with the position of its answer."""
         if not chunks:
             return []
         work = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
@@ -362,14 +365,14 @@ def batch(
     workers: int | None = None,
     executor: ExecutorName = "local",
 ) -> list[ScoredAnswer]:
-    """Return the scores of answers, in their order.
+    """Return the scores of answers, in the order of ``programs``.
 
-    A training loop should keep a :class:`Pool` instead.
+    A training loop should keep a :class:`Pool` open instead.
 
-    ``programs`` are programs, or whole answers of a model with a program in a fence. Programs are
-    extracted as in QuantCode. An answer that is not text, or has no program, scores 0 with a
-    reason. ``tasks`` is one task for all answers or a list with one for each, as ids or tasks. The
-    options are the same as for :class:`Pool`.
+    ``programs`` contains programs, or whole answers from a model with a program in a code fence.
+    Programs are extracted as in QuantCode. An answer that is not text, or has no program, gets 0
+    with a reason. ``tasks`` is one task for all answers, or a list with one task per answer. A task
+    is an id or a :class:`CodeTask`. The options are the same as for :class:`Pool`.
 
     Raises :class:`UserError` for an unknown task or if answers and tasks do not match, and
     :class:`MissingExtra` or :class:`SandboxError` if this machine cannot run programs.
@@ -403,7 +406,7 @@ def read_answer(
 ) -> tuple[str, str] | ScoredAnswer:
     """Return the program in an answer and a note on its extraction.
 
-    For an answer without a program, return its score.
+    For an answer without a program, returns its score (0, with the reason) instead.
     """
     # An object may report a false class, and a subclass of str may override its methods. The test
     # therefore uses type(), and str's own method reads the text.
@@ -432,20 +435,24 @@ def _kind(task: CodeTask) -> str:
 
 @cache
 def open_sandbox() -> JobExecutor:
-    """Open the sandbox of this process. It takes a second, so it stays open for later batches."""
+    """Return this process's sandbox, which stays open for later batches.
+
+    Opening the sandbox takes a second.
+    """
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(open_code_executor(1))
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
-    """Score one chunk. The executors call this function by its name."""
+    """Return the scores of one chunk as JSON. The executors call this function by its name."""
     chunk = msgspec.json.decode(payload, type=_Chunk)
     task = load_task(chunk.task) if isinstance(chunk.task, str) else chunk.task
     # Unpickling is safe: the bytes come from a worker of this pool.
     known_markets = pickle.loads(chunk.markets) if chunk.markets else {}
-    SHARED_DRAWS.take(known_markets)
-    SHARED_DRAWS.fresh()  # This discards the markets that other callers drew in this process.
+    SHARED_DRAWS.add_markets(known_markets)
+    # Do not return markets that other callers drew in this process.
+    SHARED_DRAWS.pop_new_markets()
     scores: list[tuple[int, ScoredAnswer]] = []
     # A confident model writes the same program many times.
     by_source: dict[str, ScoredAnswer] = {}
@@ -470,6 +477,6 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
             )
         scores.append((place, by_source[source]))
         tick(1)
-    new_markets = SHARED_DRAWS.fresh()
+    new_markets = SHARED_DRAWS.pop_new_markets()
     markets = pickle.dumps(known_markets | new_markets) if new_markets else b""
     return msgspec.json.encode(_Scored(answers=scores, markets=markets))

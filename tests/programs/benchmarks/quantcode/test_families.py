@@ -15,7 +15,7 @@ from tradeassay_programs.benchmarks.quantcode import draw_tasks, families, load_
 from tradeassay_programs.cli.code import code
 from tradeassay_programs.code.backtrader import BacktestJob, fed_backtests, terms_of
 from tradeassay_programs.code.judges.markets import DrawConfig, draw_markets, drawn_bars
-from tradeassay_programs.code.running import open_code_executor, rules_of, run_programs
+from tradeassay_programs.code.running import exam_settings, open_code_executor, run_programs
 from tradeassay_programs.code.task import CodeTask
 from tradeassay_programs.code.validation import ValidateConfig, validate
 
@@ -112,7 +112,7 @@ def test_tasks_are_drawn_from_the_command_line():
 def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
     # A trained model's answer was the reference word by word, and refused: ``addminperiod`` does nothing in a
     # strategy, and a place before the first bar is one at the end of what is at hand.
-    rules = rules_of(SECRET)
+    rules = exam_settings(SECRET)
     with open_code_executor() as executor:
         for task in draw_tasks(name, EACH if name == "all" else 1, 101):
             bars = drawn_bars(task, task.market, SECRET, 0, 0)
@@ -126,7 +126,7 @@ def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
 
 @pytest.mark.slow
 def test_references_of_every_family_trade_on_drawn_markets():
-    rules, quick = rules_of(SECRET), DrawConfig(markets=2, mended=0, added=0)
+    rules, quick = exam_settings(SECRET), DrawConfig(markets=2, redraws=0, extra_markets=0)
     with open_code_executor(2) as executor:
         for task in draw_tasks("all", 2 * EACH, 21):
             drawn = draw_markets(executor, task, "backtrader", rules, quick)
@@ -138,7 +138,7 @@ def test_references_of_every_family_trade_on_drawn_markets():
 @pytest.mark.parametrize("start", range(0, EACH, 11))
 def test_gold_passes_and_decoys_fail(start):
     with open_code_executor(2) as executor:
-        config = ValidateConfig(rules=rules_of(SECRET), threads=2)
+        config = ValidateConfig(rules=exam_settings(SECRET), threads=2)
         report = validate(draw_tasks("all", 3, 31, start=start), executor, config=config)
     gold = [line for line in report.lines if line.kind == "gold"]
     assert all(line.outcome == "solved" for line in gold), [line.reason for line in gold]

@@ -34,7 +34,7 @@ from tradeassay_programs.code.lookahead.grow_frames import (
     run_grown,
 )
 from tradeassay_programs.code.reward import BRIEF, reward
-from tradeassay_programs.code.running import rules_of, run_programs
+from tradeassay_programs.code.running import exam_settings, run_programs
 from tradeassay_programs.sandbox import JobExecutor
 
 SECRET = "5e" * 16
@@ -46,14 +46,14 @@ def brief(pool: JobExecutor) -> Judging:
     """The markets that rewards are judged on: shared, so that the rewards need not draw them
     again.
     """
-    return SHARED_DRAWS.of(pool, TASK, "backtrader", rules_of(SECRET), BRIEF)
+    return SHARED_DRAWS.all_markets(pool, TASK, "backtrader", exam_settings(SECRET), BRIEF)
 
 
 def _noticed(pool: JobExecutor, sources: list[str], markets: tuple[JudgedMarket, ...]) -> set[str]:
     rule, found = DecisionsConfig(), set()
     for market in markets:
         runs = run_programs(
-            pool, TASK, ((source, market.bars) for source in sources), rules=rules_of(SECRET)
+            pool, TASK, ((source, market.bars) for source in sources), rules=exam_settings(SECRET)
         )
         for source, run in zip(sources, runs, strict=True):
             events = decision_events(run, market.bars, TASK.cash) if run.ok else ()
@@ -63,7 +63,7 @@ def _noticed(pool: JobExecutor, sources: list[str], markets: tuple[JudgedMarket,
 
 
 def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool, brief):
-    whole = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), DrawConfig())
+    whole = draw_markets(pool, TASK, "backtrader", exam_settings(SECRET), DrawConfig())
     assert len(brief.markets) == len(whole.markets)
     assert sum(one.bars.rows for one in brief.markets) < 0.6 * sum(
         one.bars.rows for one in whole.markets
@@ -222,7 +222,7 @@ def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
     assert found.value == 1.0 and found.evaluation.leak is not None
     record = found.evaluation.leak
     assert record.verdict == "clean" and record.fed == "" and "is not excluded" in record.reason
-    markets = SHARED_DRAWS.of(pool, TASK, "frame", rules_of(SECRET), BRIEF).markets
+    markets = SHARED_DRAWS.all_markets(pool, TASK, "frame", exam_settings(SECRET), BRIEF).markets
     rows = sum(one.bars.rows for one in markets)
     assert record.notes[-1].startswith(
         f"{record.bars} of {rows} rows on {len(markets)} markets were asked about"

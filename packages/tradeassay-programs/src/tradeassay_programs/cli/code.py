@@ -333,7 +333,7 @@ def evaluate(
         find_task,
         read_program,
     )
-    from tradeassay_programs.code.running import rules_of
+    from tradeassay_programs.code.running import exam_settings
 
     if task is None:
         _refuse_options("a program without --task", options, "task_file", "judge", "reward")
@@ -345,7 +345,7 @@ def evaluate(
         raise UserError("--judged is not valid without --reward", hint="give --reward too")
     if symbols and not dataset:
         raise UserError("--symbols needs a data set", hint="give --dataset too")
-    rules = rules_of(secret)
+    rules = exam_settings(secret)
     chosen, home = find_task(task, task_file), None
     if dataset is not None:
         from tradeassay_bench.data import load_dataset

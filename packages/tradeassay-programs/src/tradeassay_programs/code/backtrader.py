@@ -76,15 +76,14 @@ _DECIDED: Final = tuple(
     "tradeid".split()
 )
 _ENDS: Final = 2
-"""The action in a trace that ends the run."""
+"""The code of the action that ends the run, in a trace."""
 
 
 class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An action of the code that honest code does not take.
 
-    A single ``grave`` trick gives a score of zero. All other tricks are hints. A different account
-    does no harm, because the host's account counts, and the look-ahead check must prove that future
-    bars were *used*.
+    A single ``grave`` trick gives a score of zero. Other tricks are hints only, because the host's
+    account counts and the look-ahead check tests whether later bars were *used*.
     """
 
     name: str
@@ -94,15 +93,15 @@ class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Backtest:
-    """One run. With a ``failure`` there are no orders and no account.
+    """The result of one run. With a ``failure`` there are no orders and no account.
 
     - ``orders`` are the strategy's orders. ``fills``, ``trades``, ``statuses`` (one per order) and
       ``equity`` (the value of the account after each bar) are computed by the host.
     - ``targets`` are the targets of a program on frames, with shape (rows, assets).
     - ``ended`` is the bar count at which the strategy ended the run, or None if it saw the last
       bar.
-    - ``retried`` is the reason if a first child was abandoned.
-    - ``log`` is the printed output, for readers.
+    - ``retried`` is the reason if a first child process was abandoned, or an empty string.
+    - ``log`` is the program's printed output, for display only.
     """
 
     failure: Failure | None = None
@@ -162,7 +161,7 @@ class Backtest:
 
 
 def action_words(action: Mapping[str, Any]) -> str:
-    """Return one action of a trace in words, such as ``to buy 10 (limit, price 98.5)``."""
+    """Return a phrase for one action of a trace, such as ``to buy 10 (limit, price 98.5)``."""
     if action["action"] == _ENDS:
         return "to end the run"
     if action["action"] == ACTION_CANCEL:
@@ -192,7 +191,7 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 
 def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
-    """Return the tricks in the child's notes and in the source."""
+    """Return the tricks that the child's notes report or the source shows."""
     tricks = []
     marks = (
         (PATCHED, "changed", "patched-framework"),
@@ -213,9 +212,10 @@ def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
 def scrub(
     failure: Failure | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Failure | None, list[Trick]]:
-    """Remove likely secrets from a child's error, and return the error with the tricks.
+    """Return a child's error without likely secrets, and a grave trick if any was removed.
 
-    A real secret in an error means that the isolation has a hole.
+    ``environment`` defaults to the host's environment variables. A real secret in an error means
+    that the isolation has a hole.
     """
     if not isinstance(failure, ChildClaim):
         return failure, []
@@ -250,9 +250,9 @@ def scrub(
 # A program runs on every market, so its source is read several times.
 @lru_cache(maxsize=64)
 def _whole_arrays(source: str) -> list[int]:
-    """Return the lines of source that use a whole Backtrader line.
+    """Return the numbers of the source lines that access a whole Backtrader line.
 
-    Methods that compute an indicator in one step may do so.
+    Methods that compute an indicator in one step may do so and are skipped.
     """
     tree, found = parses(source), set()
     waiting: list[ast.AST] = [] if tree is None else [tree]
@@ -280,7 +280,7 @@ MOST_STEPS: Final = 5_000_000
 class BacktestJob:
     """The description of one run.
 
-    ``steps`` limits how often orders are matched with bars in the replay.
+    ``steps`` is the maximum number of times that orders are matched with bars in the replay.
     """
 
     source: str
@@ -293,7 +293,7 @@ class BacktestJob:
 
     @property
     def params(self) -> dict[str, Scalar]:
-        """The terms of the account, for the harness in the child."""
+        """The account terms and the timeframe, as parameters for the harness in the child."""
         terms = self.terms
         return {
             "cash": float(terms.cash),
@@ -307,7 +307,7 @@ class BacktestJob:
 def sandbox_config(
     config: SandboxConfig | None = None, harnesses: Collection[str] = HARNESS_MODULES
 ) -> SandboxConfig:
-    """Return a configuration whose sandboxes also have these harnesses."""
+    """Return a sandbox configuration that includes the given harness modules."""
     base = config or SandboxConfig()
     missing = tuple(name for name in harnesses if name not in base.harnesses)
     return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
@@ -319,14 +319,17 @@ def in_order(
     send: Callable[[BacktestJob], Job],
     read: Callable[[BacktestJob, JobResult], Backtest],
 ) -> Iterator[Backtest]:
-    """Send jobs lazily and yield their results in order. A failing strategy is a result too."""
+    """Send jobs lazily, and yield a backtest per job in order.
+
+    A run that fails is a backtest with a failure.
+    """
     sent, kept = tee(jobs)
     for result, job in zip(executor.map(map(send, sent)), kept, strict=False):
         yield read(job, result)
 
 
 def terms_of(task: CodeTask) -> BrokerTerms:
-    """Return the terms of a task's account."""
+    """Return the cash, commission and sizing of a task's account."""
     return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
 
 
@@ -344,10 +347,10 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a run.
+    """Return the backtest of a run that got all bars at once.
 
-    The child's orders are checked and replayed, and the resulting account is compared with the
-    child's.
+    The child's orders are checked and replayed, and the replayed account is compared with the
+    child's account.
     """
 
     def carry_out(columns: Mapping[str, NDArray[Any]]) -> Backtest:
@@ -365,25 +368,29 @@ def read_with(
     tricks: Sequence[Trick],
     carry_out: Callable[[Mapping[str, NDArray[Any]]], Backtest],
 ) -> Backtest:
-    """Return the backtest that ``carry_out`` makes of a child's columns, or a failed run.
+    """Return the backtest that ``carry_out`` makes from a child's columns, or a failed backtest.
 
     The program sent the columns, so any error in reading them is the program's failure. Secrets are
     removed from error texts.
     """
     if result.columns is None:
         failure, found = scrub(result.failure)
-        return failed_run(result, failure, [*tricks, *found])
+        return run_without_account(result, failure, [*tricks, *found])
     try:
         return carry_out(result.columns)
     except BadOrders as error:
         reason = str(error)
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
         reason = f"what it sent cannot be carried out ({type(error).__name__})"
-    return failed_run(result, BadResult(reason=reason), tricks)
+    return run_without_account(result, BadResult(reason=reason), tricks)
 
 
 def replay_run(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
-    """Replay checked orders, and compare the account with the child's account. Raises BadOrders."""
+    """Return the backtest of checked orders, replayed for ``turns`` bars.
+
+    A difference between the replayed account and the child's account is reported as a trick. Raises
+    BadOrders if the orders or the child's figures are not valid.
+    """
     assert result.columns is not None
     account, column = read_account(result.columns), result.columns.get(NOTES)
     raw_notes = [] if column is None or column.dtype != object else column[:_MOST_NOTES].tolist()
@@ -410,7 +417,10 @@ def replay_run(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int
 
 
 def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Return the figures of the child's account. Raises BadOrders if they are missing."""
+    """Return the figures of the child's account: value, cash, completed orders and turns.
+
+    Raises BadOrders if the figures are missing or the number of turns is not a whole number.
+    """
     account = columns.get(ACCOUNT)
     if account is None or account.dtype != np.float64 or account.shape != (ACCOUNT_FIGURES,):
         raise BadOrders("the account's figures are missing")
@@ -429,7 +439,7 @@ def replayed_run(
 ) -> Backtest:
     """Return the backtest of replayed orders."""
     return replace(
-        failed_run(result, None, tricks),
+        run_without_account(result, None, tricks),
         orders=orders,
         final_value=replayed.value,
         ended=ended,
@@ -440,8 +450,10 @@ def replayed_run(
     )
 
 
-def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
-    """Return the backtest of a run without an account."""
+def run_without_account(
+    result: JobResult, failure: Failure | None, tricks: Sequence[Trick]
+) -> Backtest:
+    """Return a backtest without orders and without an account."""
     return Backtest(
         failure=failure,
         tricks=tuple(tricks),
@@ -464,7 +476,7 @@ SCORED_FED: Final = (
 POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 """Tricks that access later bars. Only a comparison can prove that the bars were used."""
 _SLOWER: Final = 3
-"""The factor on the time limits of a fed run, which computes every indicator bar by bar."""
+"""Factor on the time limits of a fed run, because it computes every indicator bar by bar."""
 _RECORD: Final = np.dtype(
     [*((name, "<i8") for name in INTEGERS), *((name, "<f8") for name in FLOATS)]
 )
@@ -491,14 +503,15 @@ def fed_job(job: BacktestJob) -> Job:
 
 
 def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-    """Run programs that get one bar at a time, and yield the results in order."""
+    """Run programs that get one bar at a time, and return an iterator of backtests in order."""
     return in_order(executor, jobs, fed_job, read_fed)
 
 
 def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Backtest]:
-    """Run one program on several tables in one child.
+    """Run one program on several tables in one child process, and return the backtests in order.
 
-    If the child fails or ends early, only the first run is returned.
+    If the child fails on the first table, or reports no account for some table, only the first
+    backtest is returned.
     """
     sent = [fed_job(job) for job in jobs]
     tables = [job.feed for job in sent if job.feed is not None]
@@ -524,9 +537,9 @@ def fed_together(executor: JobExecutor, jobs: Sequence[BacktestJob]) -> list[Bac
 
 
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a fed run.
+    """Return the backtest of a run that got one bar at a time.
 
-    The orders in an answer must have been decided at the end of its bar.
+    The orders in an answer must have been decided at the end of the answer's bar.
     """
 
     def carry_out(_: Mapping[str, NDArray[Any]]) -> Backtest:

@@ -1,9 +1,11 @@
 """Run checks of a program, and write their findings in the formats of build servers.
 
-A check has one question and returns one :class:`Finding`. A check that later checks need is a
-*stage*: when it fails, they do not run. Any other check is a *gate*. A check that did not run, or
-that could not be decided, neither passed nor failed. Its :attr:`Finding.holds` is None, and
-``reason`` explains it.
+A check asks one question and returns one :class:`Finding`. Later checks may need a check: they do
+not run if it failed. A check that did not run, or that could not decide, neither passed nor failed.
+Its :attr:`Finding.holds` is None, and ``reason`` states why.
+
+The checks of :mod:`tradeassay_programs.code.evaluation` are called *stages*, and the checks of
+:mod:`tradeassay_programs.code.gates` are called *gates*.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of evidence.
 
-    ``code`` is a short name for counting. ``line`` is a line of ``file``. ``bar`` is the number of
-    a bar, and ``where`` names the data that holds it.
+    ``code`` is a short name for counting. ``line`` is a line number of ``file``. ``bar`` is the
+    number of a bar, and ``where`` names the data set of that bar.
     """
 
     code: str
@@ -42,8 +44,8 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of one check.
 
-    ``reason`` is one line, and is empty only for a check that passed. The statuses besides passed
-    and failed:
+    ``reason`` is one line. It is empty only for a check that passed. A status that is neither
+    ``passed`` nor ``failed`` is one of:
 
     - ``not_reached``: the check did not run because an earlier check failed.
     - ``not_run``: the check did not run because a prerequisite is missing.
@@ -61,8 +63,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int | None = None
     claimed: bool = False
     evidence: tuple[Exhibit, ...] = ()
-    # This is not ``dict`` itself, because a record would then omit the numbers of a gate without
-    # any.
+    # With ``dict`` as the factory, msgspec would omit an empty dict from the record.
     measures: Measures = msgspec.field(default_factory=lambda: {})
     advice: tuple[Exhibit, ...] = ()
 
@@ -76,13 +77,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the check passed, or None if it did not run or could not decide."""
+        """True if the check passed, False if it failed, None if it did not run or decide."""
         if self.passed or self.failed:
             return self.passed
         return None
 
     def named(self, name: str) -> Finding:
-        """Return this finding under the name of its check."""
+        """Return a copy of this finding with the name of its check."""
         return msgspec.structs.replace(self, name=name)
 
 
@@ -92,14 +93,14 @@ PASSED: Final = Finding(status="passed")
 def failed(
     reason: str, error_class: str = "", *, line: int | None = None, claimed: bool = False
 ) -> Finding:
-    """Return a failure with a reason."""
+    """Return the finding of a check that failed."""
     return Finding(
         status="failed", reason=reason, error_class=error_class, line=line, claimed=claimed
     )
 
 
 def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> Finding:
-    """Return a failure whose reason is its first piece of evidence."""
+    """Return a failed finding with evidence. Its reason is the text of the first exhibit."""
     exhibits = tuple(evidence)
     return Finding(
         status="failed", reason=exhibits[0].text, evidence=exhibits, measures=measures or {}
@@ -107,7 +108,7 @@ def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> 
 
 
 def passed(reason: str = "", measures: Measures | None = None) -> Finding:
-    """Return a pass, with an optional remark."""
+    """Return the finding of a check that passed, with an optional remark."""
     return Finding(status="passed", reason=reason, measures=measures or {})
 
 
@@ -131,10 +132,10 @@ _Subject = TypeVar("_Subject")
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[_Subject]):
-    """One question about a subject.
+    """One question about a subject, answered by the function ``ask``.
 
-    ``needs`` maps the names of checks that must not have failed to the reasons to report if they
-    did.
+    ``needs`` maps the name of each earlier check that must not have failed to the reason to report
+    if it did.
     """
 
     name: str
@@ -150,8 +151,8 @@ def run_checks(
 ) -> dict[str, Finding]:
     """Run checks in order and return their findings by name.
 
-    A check does not run if a check that it needs failed. ``skip`` makes its finding from the
-    reason.
+    A check does not run if a check that it needs failed or was skipped. ``skip`` then makes the
+    finding of the skipped check from the reason.
     """
     findings: dict[str, Finding] = {}
     unmet: set[str] = set()
@@ -168,8 +169,8 @@ def run_checks(
 def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float) -> str:
     """Return findings as JUnit XML: one test suite with one test case per finding.
 
-    A check that did not run or could not decide becomes a skipped test case. ``cpu_s`` is in
-    seconds.
+    A check that did not run or could not decide becomes a skipped test case. ``cpu_s`` is the
+    processor time in seconds.
     """
     failures = sum(finding.failed for finding in findings)
     skipped = sum(finding.holds is None for finding in findings)
@@ -199,10 +200,10 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
 def to_sarif(
     findings: Sequence[Finding], *, questions: Mapping[str, str], properties: Mapping[str, str]
 ) -> str:
-    """Return findings as SARIF 2.1.0.
+    """Return findings as a SARIF 2.1.0 document.
 
     Failures become errors. Advice, and checks that did not run or could not decide, become notes.
-    ``questions`` holds the question of each check by its name.
+    ``questions`` maps the name of each check to its question.
     """
     results: list[dict[str, Any]] = []
     for finding in findings:
@@ -257,8 +258,8 @@ FailureClass = Literal[
 class FailureInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A class of failure.
 
-    ``paper`` is its name in Table 6 of QuantCode-Bench, or empty for a class that this project
-    added.
+    ``paper`` is the name of the class in Table 6 of QuantCode-Bench. It is empty for a class that
+    this project added.
     """
 
     id: FailureClass
@@ -299,7 +300,7 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
     for line in _TABLE.replace("\n    |", " |").strip().splitlines()
     if (fields := [field.strip() for field in line.split("|")])
 )
-"""All classes of failure: the paper's in the order of its table, then the project's additions."""
+"""All classes of failure: the paper's classes in the order of its table, then added classes."""
 
 
 _LINE = re.compile(
@@ -332,7 +333,7 @@ _BY_CODE: Final[dict[str, FailureClass]] = {
 
 
 def classify_run(result: Finding) -> FailureClass:
-    """Return the class of a failed run, from its error and the words of its message."""
+    """Return the class of a failed run, from the type and the message of its error."""
     error, message = result.error_class, result.reason
     if error in _BY_CODE:
         return _BY_CODE[error]

@@ -1,7 +1,7 @@
 """Evaluate one program on one task: does it compile, run, trade, look ahead, and follow the task?
 
-:func:`evaluate` returns an :class:`Evaluation` with the finding of every stage and the program's
-returns.
+:func:`examine` runs the checks in ``CHECKS`` and returns an :class:`Evaluation`. Benchmarks call
+this function. :func:`evaluate` also asks a language judge.
 """
 
 import math
@@ -76,7 +76,7 @@ from tradeassay_programs.code.lookahead.grow_frames import (
 )
 from tradeassay_programs.code.lookahead.trace import first_difference
 from tradeassay_programs.code.program_source import CHEATS, asks_length, check_compiles, terms_set
-from tradeassay_programs.code.running import Rules, reference_of, rules_of, run_programs
+from tradeassay_programs.code.running import ExamSettings, exam_settings, reference_of, run_programs
 from tradeassay_programs.code.task import CodeTask, Framework, Wording
 from tradeassay_programs.sandbox import (
     ChildClaim,
@@ -93,9 +93,9 @@ _LONGEST: Final = 4_000
 class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
     """The measures of one value path.
 
-    Return and drawdown are fractions over the whole run. The Sharpe ratio is annualised from bars
-    at a risk-free rate of 0. A measure is None if it is not defined. For example, a constant path
-    has no Sharpe ratio.
+    Return and drawdown are fractions over the whole run. The Sharpe ratio is annualised from the
+    returns of bars, at a risk-free rate of 0. A measure is None if it is not defined. For example,
+    a constant path has no Sharpe ratio.
     """
 
     total_return: float | None
@@ -104,10 +104,10 @@ class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Earned(msgspec.Struct, frozen=True, kw_only=True):
-    """The value paths of a strategy on its home market and of buy and hold.
+    """The measures of a strategy and of buy and hold on the home market.
 
-    The strategy's path is net of commission. Buy and hold has equal weights from the first open and
-    pays no commission.
+    The strategy's account is net of commission. Buy and hold starts with equal weights at the first
+    open and pays no commission.
     """
 
     market: str
@@ -119,10 +119,9 @@ class Earned(msgspec.Struct, frozen=True, kw_only=True):
 
 StageName = Literal["compile", "backtest", "trade", "lookahead", "judge"]
 STAGES: Final[tuple[StageName, ...]] = ("compile", "backtest", "trade", "lookahead", "judge")
-"""The stages, in the order in which they run.
+"""The stages of an evaluation: all checks except ``trick``, in the order in which they run.
 
-Four are nested: each needs the previous stage. ``lookahead`` is separate and voids every program
-that it convicts.
+``outcome`` names the first stage that failed. A grave trick is an outcome of its own.
 """
 
 Outcome = Literal[
@@ -145,8 +144,8 @@ class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
 class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of an evaluation in the sandbox: runs of the program and their processor seconds.
 
-    The runs of the look-ahead check are counted. Their processor time is known only in part and is
-    left out.
+    ``runs`` includes the runs of the look-ahead check. ``cpu_s`` leaves out their processor time,
+    because only part of it is known.
     """
 
     runs: int = 0
@@ -158,15 +157,17 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Equal programs get equal records, except for ``usage``.
 
-    - ``judge`` is the finding that counts. ``decided_by`` names the judge or judges behind it.
+    - ``judge`` is the finding of the judge stage. ``decided_by`` names the judge or judges that
+      decided.
     - ``judge_behaviour`` and ``judge_language`` are the complete verdicts.
-    - ``earned`` is shown and never scored.
+    - ``earned`` is displayed and never scored.
     - ``attempts`` are the calls that the kernel refused on any market.
     - ``retried`` holds the reasons why runs were repeated.
     - ``isolation`` is the sandbox's level of isolation with its missing mechanisms. It is recorded
       as ``walls``.
-    - ``drawn_again`` are markets that were drawn and replaced.
-    - ``immaterial`` names constants of the task that the judged markets do not exercise.
+    - ``drawn_again`` lists the markets that were drawn again or added, with reasons.
+    - ``immaterial`` names constants and branches of the reference that the judged markets do not
+      test.
     """
 
     task: str
@@ -206,9 +207,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def passed_unjudged(self) -> bool:
-        """Whether the program passed every stage except the judge's, which could not decide.
+        """Whether the program passed every stage before the judge stage, which could not decide.
 
-        A program that changes the terms of its account does not count as passed.
+        A program that changes the terms of its account has not passed.
         """
         earlier = STAGES[:-1]
         passed = self.outcome == "not_scored" and all(self.stage(name).passed for name in earlier)
@@ -226,7 +227,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def changes_account_terms(self) -> bool:
-        """Whether the program uses different account terms from the task, or fills at known
+        """Whether the program's account differs from the task's, or its orders fill at known
         prices.
         """
         return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)
@@ -265,7 +266,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failure_class(self) -> FailureClass | None:
-        """The class of failure, or None if the task is solved or not scored.
+        """The class of failure, or None if the program solved the task or was not scored.
 
         The classes are defined in :mod:`tradeassay_programs.code.checks`.
         """
@@ -295,9 +296,9 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of an evaluation.
 
     ``decides`` names the judge whose verdict counts. ``reference-first`` is the behavioural judge,
-    or the language judge if the task has no reference. ``both`` requires both verdicts. With
-    ``leak=False`` the look-ahead check does not run. Its stage is then not scored, and no program
-    can solve its task.
+    or the language judge if the behavioural judge could not decide. ``both`` requires that both
+    judges accept the program. With ``leak=False`` the look-ahead check does not run. Its stage is
+    then not scored, and no program can solve its task.
     """
 
     decides: Decides = "reference-first"
@@ -318,11 +319,11 @@ def evaluate(
     config: EvaluateConfig | None = None,
     judge: JudgeClient | None = None,
     framework: Framework = "backtrader",
-    rules: Rules | None = None,
+    rules: ExamSettings | None = None,
 ) -> Evaluation:
-    """Return the evaluation of a program.
+    """Return the evaluation of a program, as :func:`examine` does.
 
-    The language ``judge``, if given, reads programs that reach the judge stage.
+    The language ``judge``, if given, also judges programs that reach the judge stage.
     """
     config = config or EvaluateConfig()
     evaluation = examine(
@@ -338,7 +339,8 @@ def ask_judge(
 ) -> Evaluation:
     """Return the evaluation with the language judge's verdict.
 
-    The judge is not queried if the program did not reach its stage.
+    Returns the evaluation unchanged if the program did not reach the judge stage or already has a
+    verdict.
     """
     if not wants_language_judge(evaluation):
         return evaluation
@@ -354,16 +356,17 @@ def examine(
     executor: JobExecutor,
     config: EvaluateConfig | None = None,
     framework: Framework = "backtrader",
-    rules: Rules | None = None,
+    rules: ExamSettings | None = None,
     strict: bool = False,
     home: TaskBars | None = None,
     unjudged: bool = False,
 ) -> Evaluation:
-    """Return an evaluation without the language judge.
+    """Return the evaluation of a program without a language judge.
 
-    ``strict`` fails a program for every call that the kernel refused. ``home`` are bars for a task
-    without a reference. ``unjudged`` leaves the behavioural judge out too, and runs only the first
-    part of the home market.
+    ``strict`` fails a program if the kernel refused any of its calls. ``home``, if given, replaces
+    all drawn markets. It is for a task without a reference. ``unjudged`` leaves the behavioural
+    judge out too, and runs only the first part of the home market. The default ``rules`` have a
+    secret drawn for this process.
     """
     program = _Program(
         task,
@@ -371,7 +374,7 @@ def examine(
         executor,
         config or EvaluateConfig(),
         framework,
-        rules or rules_of(None),
+        rules or exam_settings(None),
         stored_bars=home,
     )
     program.strict = strict
@@ -399,15 +402,16 @@ def examine_closely(
     task: CodeTask,
     source: str,
     framework: Framework,
-    rules: Rules,
+    rules: ExamSettings,
     config: EvaluateConfig,
     draws: DrawConfig,
 ) -> tuple[Evaluation, dict[str, float]]:
     """Return an evaluation on the markets of ``draws``, and the closeness to the reference.
 
-    The second value holds the parts of
-    :func:`~tradeassay_programs.code.judges.decisions.closeness`, averaged over the markets. It is
-    empty if no judge was reached or the judge accepted the program.
+    The closeness is a dict with the parts of
+    :func:`~tradeassay_programs.code.judges.decisions.closeness`, averaged over the markets. The
+    dict is empty if the program did not reach the behavioural judge, or the judge could not decide
+    or accepted the program.
     """
     program = _Program(task, source, executor, config, framework, rules, draws)
     evaluation = program.evaluate()
@@ -428,10 +432,10 @@ def examine_closely(
 
 @dataclass(eq=False)
 class _Program:
-    """The mutable state of one evaluation. It is discarded when the record is written.
+    """The mutable state of one evaluation, and its checks as methods.
 
-    ``stored_bars`` replace the drawn markets. ``fed_failure`` describes how the program fails or
-    differs when it gets its bars one at a time.
+    ``stored_bars``, if set, replaces the drawn markets. ``fed_failure`` describes how the program
+    fails or differs when it gets its bars one at a time. It is empty if there is no difference.
     """
 
     task: CodeTask
@@ -439,7 +443,7 @@ class _Program:
     executor: JobExecutor
     config: EvaluateConfig
     framework: Framework
-    rules: Rules
+    rules: ExamSettings
     draws: DrawConfig = DRAWS
     unjudged: bool = False
     strict: bool = False
@@ -461,8 +465,8 @@ class _Program:
             raise UserError(f"task '{self.task.id}' has no variant for frames", hint=hint)
 
     @property
-    def home(self) -> Backtest:
-        """The run on the home market."""
+    def home_run(self) -> Backtest:
+        """The backtest on the home market."""
         return self.runs[0]
 
     @property
@@ -473,58 +477,72 @@ class _Program:
 
     @property
     def short_draws(self) -> bool:
-        """Whether the judged markets are cut short and all run at once, as for a reward."""
+        """Whether the program runs on all judged markets in the first check, as for a reward."""
         return self.draws.shortest is not None and not self.unjudged
 
-    def check_compile(self) -> Finding:
-        """Parse the source, then run it. A Backtrader program gets its bars one at a time."""
+    def parse_and_run(self) -> Finding:
+        """Return whether the source compiles, and run the program on the home market.
+
+        A Backtrader program gets its bars one at a time. The later checks read the run.
+        """
         finding = check_compiles(self.source, self.framework, self.rules.longest_source)
         if not finding.passed:
             return finding
-        self.judging = self._draw(SHARED_DRAWS.of if self.short_draws else SHARED_DRAWS.home)
+        self.judging = self._draw(
+            SHARED_DRAWS.all_markets if self.short_draws else SHARED_DRAWS.home
+        )
         if self.unjudged:
             self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
         markets = self.judging.markets if self.short_draws else self.judging.markets[:1]
         self.runs = self._run([market.bars for market in markets])
-        refused = compile_failure(self.home)
+        refused = compile_failure(self.home_run)
         if self.framework != "backtrader" or refused is not None:
             return refused or finding
         # A second run, with all bars available, is made for programs that failed, that read later
         # bars, or that make no trade and query the number of bars. A program that trades may query
         # it.
-        reached = POINTERS & {trick.name for trick in self.home.tricks}
-        if self.home.ok and not reached and (self.home.trades or not asks_length(self.source)):
+        reached = POINTERS & {trick.name for trick in self.home_run.tricks}
+        if (
+            self.home_run.ok
+            and not reached
+            and (self.home_run.trades or not asks_length(self.source))
+        ):
             return finding
         # The second run gives the program no credit. If the program works or trades only in this
         # run, it looks ahead, and the reason can state it.
         (whole,) = self._run([self.bars], fed=False)
-        if whole.ok and self.home.failure is not None:
-            self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
+        if whole.ok and self.home_run.failure is not None:
+            self.fed_failure = f"fed bar by bar it breaks: {self.home_run.failure.text}"
         elif whole.ok:
-            difference = first_difference(self.home.trace(), whole.trace(), self.bars.rows, 1e-9)
+            difference = first_difference(
+                self.home_run.trace(), whole.trace(), self.bars.rows, 1e-9
+            )
             if difference:
                 row, fed, held = difference
                 self.fed_failure = f"on bar {row} it decides {fed}, with all bars at hand {held}"
         if self.fed_failure:
             self.runs = [whole]
-        return compile_failure(self.home) or finding
+        return compile_failure(self.home_run) or finding
 
     def check_tricks(self) -> Finding:
-        """Report the first grave trick on the home market."""
-        grave = self.home.grave
+        """Return a failure for the first grave trick on the home market, or a pass."""
+        grave = self.home_run.grave
         return failed(grave[0].detail, grave[0].name) if grave else PASSED
 
     def check_lookahead(self) -> Finding:
-        """Check whether any decision depends on later bars.
+        """Return whether no decision depends on later bars.
 
-        A program that gets its bars one at a time cannot look ahead. A program on frames runs on
-        growing frames, on every judged market.
+        A Backtrader program is scored on bars that it gets one at a time, so its decisions cannot
+        depend on later bars. It fails if it decides differently with all bars available. A program
+        on frames runs on growing frames of every judged market.
         """
         if not self.config.leak:
             return not_scored("the look-ahead check was left out")
         if self.fed_failure:
             names = "".join(
-                f"; {trick.name}: {trick.detail}" for trick in self.home.tricks if not trick.grave
+                f"; {trick.name}: {trick.detail}"
+                for trick in self.home_run.tricks
+                if not trick.grave
             )
             reason = f"it depends on later bars: {self.fed_failure}{names}"
             self.leak = LeakRecord(
@@ -544,9 +562,7 @@ class _Program:
         return finding
 
     def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
-        """Return the plan for growing frames on one market, and a generator for their false
-        rows.
-        """
+        """Return the plan for growing frames on one market, and a generator for false rows."""
         if self.unjudged:
             plan = SHORT
         elif self.short_draws:
@@ -565,10 +581,13 @@ class _Program:
         return plan, np.random.default_rng(seed)
 
     def check_judge(self) -> Finding:
-        """Compare the decisions with the reference's on every market, if a judge was requested."""
+        """Return whether the program's decisions match the reference's on every market.
+
+        Not scored without a judge, without a reference, or with too few markets.
+        """
         if self.unjudged:
             return not_scored("no judge was asked for")
-        self.judging = self._draw(SHARED_DRAWS.of)
+        self.judging = self._draw(SHARED_DRAWS.all_markets)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         markets = len(self.judging.markets)
         unjudged = f"the reference trades on {markets} markets, {self.draws.markets} are needed"
@@ -587,7 +606,7 @@ class _Program:
         return finding
 
     def evaluate(self) -> Evaluation:
-        """Run every check and return the record."""
+        """Run the checks and return the record of the program."""
         findings = run_checks(CHECKS, self)
         run = self.runs[0] if self.runs else None
         attempts: dict[str, None] = {}
@@ -617,9 +636,9 @@ class _Program:
         )
 
     def _draw(self, draw: Callable[..., Judging]) -> Judging:
-        """Draw the home market, and the others for programs that reach the judge stage.
+        """Return the markets that ``draw`` returns, or the only market with stored bars.
 
-        Stored bars, if present, are the only market.
+        If the reference trades on no draw, the home market is its first draw.
         """
         if self.stored_bars is not None:
             return Judging(markets=(JudgedMarket(bars=self.stored_bars, events=(), trades=0),))
@@ -631,16 +650,17 @@ class _Program:
 
     def _run_on_remaining_markets(self) -> None:
         """Run the program on every judged market that it has not run on yet."""
-        self.judging = self._draw(SHARED_DRAWS.of)
+        self.judging = self._draw(SHARED_DRAWS.all_markets)
         # One call of _run may return fewer runs than markets.
         while len(self.runs) < len(self.judging.markets):
             remaining = self.judging.markets[len(self.runs) :]
             self.runs += self._run([market.bars for market in remaining])
 
     def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
-        """Run the program on tables of bars.
+        """Return the program's backtests on tables of bars, in order.
 
-        If a child for all tables fails, the list may contain the first run alone.
+        With ``fed``, a Backtrader program gets its bars one at a time. If one child process runs
+        all tables and fails, the list contains only the first backtest.
         """
         terms, limits, steps = terms_of(self.task), self.config.limits, self.rules.steps
         job = BacktestJob(
@@ -674,7 +694,7 @@ class _Program:
 
 
 def wants_language_judge(evaluation: Evaluation) -> bool:
-    """Return whether the language judge still has to judge a program that reached its stage."""
+    """Return whether a program reached the judge stage and has no verdict of the language judge."""
     if evaluation.judge.status == "not_reached":
         return False
     verdict = evaluation.judge_language
@@ -699,7 +719,7 @@ def judge_case(
 def with_language(
     evaluation: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None
 ) -> Evaluation:
-    """Return the evaluation with a verdict of the language judge and a new judge stage."""
+    """Return the evaluation with a language judge's verdict and the new finding of the stage."""
     config = config or EvaluateConfig()
     stage, decided_by = _decide(evaluation.judge_behaviour, verdict, config.decides)
     return msgspec.structs.replace(
@@ -708,9 +728,10 @@ def with_language(
 
 
 def compile_failure(run: Backtest) -> Finding | None:
-    """Return a failure to compile that only a run shows, or None.
+    """Return the finding of a failure to compile that only a run shows, or None.
 
-    The child's parser may refuse the source, or the program may define no strategy when it runs.
+    The child's parser may refuse the source, or the program may not define exactly one strategy
+    when it runs.
     """
     failure = run.failure
     if isinstance(failure, ChildClaim) and failure.kind == "no_entry":
@@ -723,10 +744,10 @@ def compile_failure(run: Backtest) -> Finding | None:
 
 
 def backtest_stage(run: Backtest, *, strict: bool = False) -> Finding:
-    """Return whether a run finished.
+    """Return a finding that passes if a run finished.
 
-    ``error_class`` is the exception that the program reports, or the host's finding. ``strict``
-    fails the run for a call that the kernel refused.
+    ``error_class`` of a failure is the exception that the program reported, or the name of the
+    host's verdict. ``strict`` fails the run if the kernel refused any call.
     """
     failure = run.failure
     if isinstance(failure, ChildClaim):
@@ -744,7 +765,7 @@ def backtest_stage(run: Backtest, *, strict: bool = False) -> Finding:
 
 
 def trade_stage(run: Backtest) -> Finding:
-    """Return whether a run opened a trade."""
+    """Return a finding that passes if a run opened a trade."""
     if run.trades:
         return PASSED
     orders = run.orders.orders
@@ -754,7 +775,7 @@ def trade_stage(run: Backtest) -> Finding:
 
 
 def earned(bars: TaskBars, run: Backtest, cash: float) -> Earned:
-    """Return the value paths of a run and of buy and hold on the same bars.
+    """Return the measures of a run and of buy and hold on the same bars.
 
     ``cash`` is the starting capital.
     """
@@ -792,7 +813,7 @@ def _finite(measure: Floats) -> float | None:
 def _decide(
     behaviour: BehaviourVerdict | None, language: LanguageVerdict | None, decides: Decides
 ) -> tuple[Finding, str]:
-    """Return the finding of the judge stage, and the judge or judges behind it."""
+    """Return the finding of the judge stage, and the name of the judge that decided."""
     verdicts = (("behaviour", behaviour), ("language", language))
     findings = {judge: _verdict_finding(verdict) for judge, verdict in verdicts}
     if decides == "reference-first":
@@ -826,7 +847,7 @@ def _verdict_finding(verdict: BehaviourVerdict | LanguageVerdict | None) -> Find
 def _tricks(runs: list[Backtest]) -> tuple[Trick, ...]:
     """Return the tricks of all runs, one for each name, sorted by name.
 
-    The first run's tricks are kept.
+    If several runs have a trick of the same name, the first run's trick is returned.
     """
     tricks: dict[str, Trick] = {}
     for run in reversed(runs):
@@ -839,15 +860,15 @@ _TRADES: Final = {**_RUNS, "trade": "it opened no trade", "trick": "a trick was 
 
 CHECKS: Final[tuple[Check[_Program], ...]] = (
     Check(
-        "compile", "Does it compile, and define exactly what was asked for?", _Program.check_compile
+        "compile", "Does it compile, and define exactly what was asked for?", _Program.parse_and_run
     ),
     Check(
         "backtest",
         "Does it run to its end?",
-        lambda program: backtest_stage(program.home, strict=program.strict),
+        lambda program: backtest_stage(program.home_run, strict=program.strict),
         {"compile": _RUNS["compile"]},
     ),
-    Check("trade", "Does it open a trade?", lambda program: trade_stage(program.home), _RUNS),
+    Check("trade", "Does it open a trade?", lambda program: trade_stage(program.home_run), _RUNS),
     Check(
         "trick",
         "Does it play by the rules?",
@@ -864,7 +885,7 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
 )
 """The checks of a program, in order.
 
-All but the last are stages: after a failed stage no check runs.
+No check runs after a failed check, because each check needs all earlier checks.
 """
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -37,7 +37,7 @@ from tradeassay_programs.sandbox import Job, JobLimits, JobResult
 
 _SHOWN: Final = 40
 _UNFIT: Final = {"O": "texts or missing values", "U": "texts", "M": "times"}
-"""Description of returned values that are not numbers, by the kind of their column."""
+"""Descriptions of returned values that are not numbers, by NumPy's kind of the column."""
 
 
 class BadTargets(BadOrders):
@@ -48,10 +48,11 @@ class BadTargets(BadOrders):
 
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
-    """Return targets in -1 .. 1 with shape (rows, assets).
+    """Return the target positions, from -1 to 1, with shape (rows, assets).
 
-    ``columns`` is one column of any name, or one column per asset. Raises :class:`BadTargets` for
-    anything else.
+    With one asset, ``columns`` has one column of any name. With several assets, it has one column
+    per asset. Raises :class:`BadTargets` for other columns, and for values that are missing, not
+    numbers or outside -1 to 1.
     """
     single = len(assets) == 1
     missing = [] if single else [asset for asset in assets if asset not in columns]
@@ -101,9 +102,9 @@ LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
 
 
 def sandbox_job(job: BacktestJob) -> Job:
-    """Return the sandbox job for a run.
+    """Return the sandbox job of a run.
 
-    One asset is passed as a frame, several as a dict of frames.
+    One asset is passed as a data frame, several assets as a dict of data frames.
     """
     single = len(job.bars.assets) == 1
     feed = next(iter(job.bars.feeds.values()))
@@ -119,6 +120,11 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
+    """Return the backtest of a program's targets.
+
+    The host turns the targets into orders and computes the account. A run that failed, or that
+    returned unusable targets, gives a backtest with a failure.
+    """
     # A frame holds whole columns by design, so accessing a column is not a trick. The look-ahead
     # check decides.
     tricks = [trick for trick in tricks_in(job.source, ()) if trick.name != "preloaded-array"]

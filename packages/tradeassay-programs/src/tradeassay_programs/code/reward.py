@@ -32,27 +32,30 @@ from tradeassay_programs.code.frames import LIMITS as FRAME_LIMITS
 from tradeassay_programs.code.judges.decisions import CLOSENESS
 from tradeassay_programs.code.judges.language import JudgeClient
 from tradeassay_programs.code.judges.markets import DrawConfig
-from tradeassay_programs.code.running import open_code_executor, rules_of
+from tradeassay_programs.code.running import exam_settings, open_code_executor
 from tradeassay_programs.code.task import CodeTask, Framework
 from tradeassay_programs.sandbox import JobExecutor, JobLimits
 
 BRIEF: Final = DrawConfig(shortest=100)
-"""The judge's markets. Each is cut after the last bar that reveals more about the constants of the
-task.
+"""The default settings for markets: three markets and added markets, each cut once the judge has
+noticed its mutants.
 """
-QUICK: Final = DrawConfig(markets=2, mended=0, added=0, shortest=250)
-"""Two markets that are drawn within a second. They need not exercise every constant of the task."""
+QUICK: Final = DrawConfig(markets=2, redraws=0, extra_markets=0, shortest=250)
+"""Settings for two markets without mutants, drawn within a second.
+
+The markets may not test every constant of the task.
+"""
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The weight of each stage in a reward.
 
-    Without a judge the first three weights are scaled up to 1. With ``graded``, a program that the
-    behavioural judge rejects gets the judge's weight times ``near`` times its closeness to the
-    reference. A closer program gets more, and a solved task gets by far the most.
+    The four weights add up to 1. Without a judge, the first three weights are scaled to add up
+    to 1. With ``graded``, a program that the behavioural judge rejects gets the judge's weight
+    times ``closeness_weight`` times its closeness to the reference (0 to 1).
 
-    ``draws`` configures the markets. :data:`QUICK` is for training on tasks that are new in every
-    step. The limit on processor time follows from the task, unless ``evaluate`` has limits.
+    ``draws`` configures the markets. Use :data:`QUICK` to train on new tasks in every step. The
+    limit on processor time follows from the task, unless ``evaluate`` has limits.
 
     Raises :class:`UserError` for weights that are negative or do not add up to 1.
     """
@@ -62,7 +65,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     trade: float = 0.032
     judge: float = 0.92
     graded: bool = True
-    near: float = 0.6
+    closeness_weight: float = 0.6
     evaluate: EvaluateConfig = EvaluateConfig()
     draws: DrawConfig = BRIEF
 
@@ -74,17 +77,21 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
                 f"the weights {parts} do not add up to 1",
                 hint="compile, backtest, trade and judge must be 0 or more and add up to 1",
             )
-        if not 0 <= self.near < 1:
+        if not 0 <= self.closeness_weight < 1:
             hint = "with 0.5 a rejected program gets at most half of the judge's weight"
-            raise UserError(f"near must be at least 0 and below 1, got {self.near:g}", hint=hint)
+            raise UserError(
+                f"closeness_weight must be at least 0 and below 1, got {self.closeness_weight:g}",
+                hint=hint,
+            )
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
     """The reward of a program.
 
-    ``value`` is between 0 and 1. It is None, with a ``reason``, if the judge could not decide.
-    Leave such a sample out of training. ``parts`` holds the reward of each stage. Tricks and proven
-    look-ahead score 0, and ``outcome`` names them.
+    ``value`` is between 0 and 1. It is None, with a ``reason``, if a judge or a check could not
+    decide. Leave such a sample out of training. ``parts`` maps each passed stage and each part of
+    the closeness to its share of the reward. A program with a grave trick or proven look-ahead gets
+    0, and ``outcome`` is then ``trick`` or ``lookahead``.
     """
 
     value: float | None
@@ -107,9 +114,10 @@ def reward(
 ) -> Reward:
     """Return the reward of a program.
 
-    Keep ``executor`` open over many calls (:func:`open_code_executor`). The judged markets are
-    drawn from ``secret``. By default every process draws one secret, so all programs of a training
-    step get the same markets.
+    ``judge`` is ``"behaviour"``, a client of a language judge, or None. Keep ``executor`` open over
+    many calls (:func:`open_code_executor`). By default each call opens a sandbox. The judged
+    markets are drawn from ``secret`` (hex). By default every process draws one secret, so that all
+    programs of a training step get the same markets.
     """
     task_hint = (
         "load_task(ID) of tradeassay_programs.benchmarks.quantcode returns one; "
@@ -136,8 +144,8 @@ def reward(
         decides="language" if client is not None else "behaviour",
         limits=config.evaluate.limits or fitting_limits(task, framework),
     )
-    rules = rules_of(secret)
-    near: dict[str, float] = {}
+    rules = exam_settings(secret)
+    closeness_parts: dict[str, float] = {}
     if judge is None:
         evaluation = examine(
             task,
@@ -149,12 +157,14 @@ def reward(
             unjudged=True,
         )
     else:
-        evaluation, near = examine_closely(
+        evaluation, closeness_parts = examine_closely(
             executor, task, source, framework, rules, rule, config.draws
         )
         if client is not None:
             evaluation = ask_judge(evaluation, client, task, source, rule)
-    return reward_of(evaluation, judged=judge is not None, config=config, near=near)
+    return reward_of(
+        evaluation, judged=judge is not None, config=config, closeness_parts=closeness_parts
+    )
 
 
 def check_reward_arguments(judge: object, framework: object, config: object) -> None:
@@ -166,16 +176,17 @@ def check_reward_arguments(judge: object, framework: object, config: object) -> 
         hint = f"known frameworks: {', '.join(known)}"
         raise UserError(f"unknown framework {shown(framework)}", hint=hint)
     if config is not None:
-        instance_of("config", config, RewardConfig, "write e.g. config=RewardConfig(near=0.5)")
+        instance_of(
+            "config", config, RewardConfig, "write e.g. config=RewardConfig(closeness_weight=0.5)"
+        )
 
 
 def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:
-    """Return the limits of one run in training.
+    """Return the limits of one run in training, so that an endless program cannot delay a step.
 
-    They keep an endless program from delaying a whole step.
-
-    A Backtrader program gets one second per 1,000 bars and asset. A program on frames gets five
-    seconds for all calls on one table. A reference takes a tenth of these times.
+    A Backtrader program gets one second of processor time per 1,000 bars and asset. A program on
+    frames gets five seconds for all calls on one table. A reference takes about a tenth of these
+    times.
     """
     if framework == "frame":
         return msgspec.structs.replace(FRAME_LIMITS, cpu_s=5, wall_s=10.0)
@@ -188,12 +199,12 @@ def reward_of(
     *,
     judged: bool,
     config: RewardConfig | None = None,
-    near: Mapping[str, float] | None = None,
+    closeness_parts: Mapping[str, float] | None = None,
 ) -> Reward:
     """Return the reward of an evaluation.
 
-    ``near`` holds the parts of the closeness to the reference, for a program that the judge
-    rejected.
+    ``judged`` is whether a judge was asked for. ``closeness_parts`` contains the parts of the
+    closeness to the reference, each 0 to 1, for a program that the judge rejected.
     """
     config = config or RewardConfig()
     outcome = evaluation.outcome
@@ -212,10 +223,10 @@ def reward_of(
     else:
         if judged and evaluation.judge.passed:
             parts["judge"] = config.judge
-        elif judged and evaluation.judge.failed and config.graded and near:
-            most = config.judge * config.near
+        elif judged and evaluation.judge.failed and config.graded and closeness_parts:
+            most = config.judge * config.closeness_weight
             for name, weight in CLOSENESS.items():
-                parts[name] = most * weight * near[name]
+                parts[name] = most * weight * closeness_parts[name]
         if judged and undecided:
             reason = undecided[0].reason
         else:

@@ -1,8 +1,7 @@
-"""Run programs of either framework on bars, and define the rules of an examination.
+"""Run programs of either framework on bars, and define the settings of an examination.
 
-Markets are drawn from the secret of a run. Backtrader programs are scored on bars that they receive
-one at a time, and programs on frames are scored on growing frames. The comparison is of decisions
-and not of money.
+The markets of an examination are drawn from its secret. :mod:`tradeassay_programs.code.evaluation`
+judges the runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,13 +29,13 @@ from tradeassay_programs.code.task import CodeTask, Framework
 from tradeassay_programs.sandbox import JobExecutor, JobLimits, SandboxPool
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of an examination.
+class ExamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of an examination: its secret and its limits.
 
-    Markets are drawn from ``secret``, so an author who knows it can predict the examination.
-    ``steps`` limits how often orders are matched with bars in a run, and ``longest_source`` limits
-    the characters of a program. Without these limits a program could make its examination
-    expensive. Raises UserError for a secret that is not hex.
+    Markets are drawn from ``secret`` (hex), so an author who knows the secret can predict the
+    examination. ``steps`` is the maximum number of times that orders are matched with bars in one
+    run. ``longest_source`` is the maximum number of characters of a program. Without these limits a
+    program could make its examination expensive. Raises UserError for a secret that is not hex.
     """
 
     secret: str
@@ -50,19 +49,19 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 _own_secret: Final = cache(draw_secret)
 
 
-def rules_of(secret: str | None) -> Rules:
-    """Return the rules for a secret.
+def exam_settings(secret: str | None) -> ExamSettings:
+    """Return the settings of an examination with a secret.
 
     If ``secret`` is None, one secret is drawn per process, so that all programs of the process get
     the same markets.
     """
-    return Rules(secret=_own_secret() if secret is None else secret)
+    return ExamSettings(secret=_own_secret() if secret is None else secret)
 
 
-HOME_SEED = 1
-"""The seed of a task's home market."""
+DEFAULT_SEED: Final = 1
+"""The seed of bars outside an examination, e.g. in an example of the manual."""
 PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
-"""The modules that the prompts allow a model to import, besides the standard library."""
+"""The modules outside the standard library that the prompts allow a model to import."""
 
 
 def open_code_executor(workers: int = 1) -> JobExecutor:
@@ -92,8 +91,12 @@ def require_code_extra() -> None:
             raise absent(module, "code", "running programs")
 
 
-def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:
-    """Return bars of a task on a market. The default is its home market."""
+def task_bars(task: CodeTask, market: str | None = None, seed: int = DEFAULT_SEED) -> TaskBars:
+    """Return synthetic bars with a task's assets, timeframe and length.
+
+    ``market`` is a key of :data:`~tradeassay_programs.code.bars.MARKETS`, by default the task's
+    own. An examination passes a ``seed`` that follows from its secret.
+    """
     return make_bars(market or task.market, task.timeframe, task.assets, task.bars, seed)
 
 
@@ -104,9 +107,13 @@ def run_programs(
     framework: Framework = "backtrader",
     *,
     limits: JobLimits | None = None,
-    rules: Rules | None = None,
+    rules: ExamSettings | None = None,
 ) -> Iterator[Backtest]:
-    """Run programs on bars by a task's terms, and yield the results in order."""
+    """Run pairs of a program's source and its bars, and return an iterator of their backtests.
+
+    All runs get the account terms of the task. Results are in the order of ``runs``. Without
+    ``rules``, the limit on steps is :data:`~tradeassay_programs.code.backtrader.MOST_STEPS`.
+    """
     terms, steps = terms_of(task), MOST_STEPS if rules is None else rules.steps
     jobs = (
         BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=steps)
@@ -118,7 +125,7 @@ def run_programs(
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:
-    """Return the source of a task's reference for a framework, or an empty string."""
+    """Return the source of a task's reference for a framework, or "" if it has none."""
     if framework == "backtrader":
         return task.reference if task.has_reference else ""
     return task.frame.reference if task.frame is not None else ""

@@ -52,10 +52,7 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of tasks and their parts.
-
-    It takes keyword arguments only and refuses unknown keys.
-    """
+    """The base class of tasks and their parts. It refuses unknown keys."""
 
 
 class Expectations(_Part, frozen=True, kw_only=True):
@@ -83,7 +80,9 @@ class Expectations(_Part, frozen=True, kw_only=True):
 
 
 class Decoy(_Part, frozen=True, kw_only=True):
-    """A program that must not pass: the kind of its error, and the stage that must reject it."""
+    """A program that must not pass, with the kind of its error and the check that must reject
+    it.
+    """
 
     name: str
     kind: DecoyKind
@@ -92,7 +91,7 @@ class Decoy(_Part, frozen=True, kw_only=True):
 
 
 class FrameVariant(_Part, frozen=True, kw_only=True):
-    """The variant of a task for signals on a frame: both wordings, a reference and decoys."""
+    """The variant of a task for programs that return signals for a data frame."""
 
     formal: str
     conversational: str
@@ -101,7 +100,9 @@ class FrameVariant(_Part, frozen=True, kw_only=True):
 
 
 class CannotMatter(_Part, frozen=True, kw_only=True):
-    """A constant or branch of a reference that changes no decision on any market, and the reason.
+    """A change of a reference's constant or branch that alters no decision on any market.
+
+    ``why`` is the reason.
 
     ``change`` and ``line`` are defined in :class:`tradeassay_programs.code.judges.markets.Mutant`.
     """
@@ -113,14 +114,16 @@ class CannotMatter(_Part, frozen=True, kw_only=True):
 
 
 class CodeTask(_Part, frozen=True, kw_only=True):
-    """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``.
+    """A strategy to program, and the account and checks that a program gets.
 
-    - ``market`` is a key of :data:`tradeassay_programs.code.bars.MARKETS`. The home market of the
-      task is this market with seed 1.
+    A task from a public file may lack ``conversational``, ``reference`` and ``decoys``.
+
+    - ``market`` is a key of :data:`tradeassay_programs.code.bars.MARKETS`, the kind of the task's
+      home market. Its bars are drawn from the run's secret.
     - ``symbol`` is the symbol that a public file tells its user to download.
     - ``lacks`` names the missing parts of an imported task.
-    - ``cannot_matter`` names constants and branches of its references that change no decision on
-      any market. Drawn markets need not exercise them.
+    - ``cannot_matter`` names constants and branches of the references that change no decision on
+      any market. Drawn markets need not exercise these constants and branches.
     - ``agreement`` replaces the threshold of the behavioural judge for this task.
     """
 
@@ -173,7 +176,7 @@ class CodeTask(_Part, frozen=True, kw_only=True):
         return WORDINGS if self.conversational.strip() else ("formal",)
 
     def text(self, wording: Wording, framework: Framework = "backtrader") -> str | None:
-        """Return the wording for a framework, or None if the task does not have it."""
+        """Return the task's text in a wording and for a framework, or None if the task has none."""
         part: CodeTask | FrameVariant | None = self if framework == "backtrader" else self.frame
         if part is None:
             return None

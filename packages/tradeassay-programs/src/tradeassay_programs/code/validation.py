@@ -24,7 +24,7 @@ from tradeassay_programs.code.judges.behaviour import judge_decisions
 from tradeassay_programs.code.judges.decisions import JudgeStatus
 from tradeassay_programs.code.judges.language import JudgeClient
 from tradeassay_programs.code.judges.markets import SHARED_DRAWS
-from tradeassay_programs.code.running import Rules, reference_of, rules_of, run_programs
+from tradeassay_programs.code.running import ExamSettings, exam_settings, reference_of, run_programs
 from tradeassay_programs.code.task import CodeTask, Decoy, Expectations, Framework
 from tradeassay_programs.sandbox import JobExecutor
 
@@ -104,7 +104,7 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     thorough: bool = False
     threads: int = 3
-    rules: Rules = msgspec.field(default_factory=lambda: rules_of(None))
+    rules: ExamSettings = msgspec.field(default_factory=lambda: exam_settings(None))
 
 
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -237,7 +237,7 @@ def validate(
         source = reference_of(task, "frame")
         if not (source and reference_of(task, "backtrader")):
             return None
-        judging = SHARED_DRAWS.of(executor, task, "backtrader", config.rules, DRAWS)
+        judging = SHARED_DRAWS.all_markets(executor, task, "backtrader", config.rules, DRAWS)
         on_markets = [(source, market.bars) for market in judging.markets]
         runs = list(run_programs(executor, task, on_markets, "frame", rules=config.rules))
         # A task's expectations of orders are written for Backtrader.

@@ -1,14 +1,14 @@
 """Classify why a job returned no result.
 
 The host's verdicts and the child's claims have different types. A :data:`HostVerdict` rests on
-evidence that untrusted code cannot forge: the kernel's exit status, its reports of refused calls, a
-clock, a byte count, or a parser that ran before the code. A :class:`ChildClaim` is the child's
-unverified report. A false claim can only hurt the child. Its text is sanitised before display: no
-control characters, no terminal escapes, and no endless lines.
+evidence that untrusted code cannot forge: the child's exit status, the kernel's reports of refused
+calls, a clock, a byte count, or a parser that ran before the code. A :class:`ChildClaim` is the
+child's unverified report. A false claim can only hurt the child. The claim's text is sanitised
+before display: control characters and terminal escapes are removed, and long texts are cut.
 
-:func:`judge` is pure: the same facts give the same verdict. It checks the facts in this order:
-actions of the kernel or the host against the child, refused calls, whether the child's bytes are
-valid columns, and finally the child's claim.
+:func:`classify_outcome` is pure: the same facts give the same verdict. The order of the facts is:
+the parser's findings, actions of the kernel or the host against the child, refused calls, whether
+the child's bytes are valid columns, and finally the child's claim.
 """
 
 import os
@@ -26,14 +26,14 @@ from tradeassay_programs.sandbox.kernel import Family
 from tradeassay_programs.sandbox.strategy import Parsed
 
 Stage = Literal["parse", "run"]
-"""The stage that a child reached: the project's parser, or the code."""
+"""The step that a child process reached: parsing the source, or running the code."""
 
 
 class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that the kernel refused and reported, whether or not the code caught the error.
+    """A call that the kernel refused and reported, even if the code caught the error.
 
     ``detail`` is the requested path, address family, signal or program, if known. ``count`` is the
-    number of repeats.
+    number of times that the call was refused.
     """
 
     family: Family
@@ -48,7 +48,7 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure with a one-line text, made from the template ``says`` and the fields."""
+    """A failure with a one-line text, formatted from the template ``says`` and the fields."""
 
     says: ClassVar[str]
 
@@ -72,7 +72,7 @@ class SyntaxFault(msgspec.Struct, frozen=True, tag="syntax", kw_only=True):
 
 
 class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_only=True):
-    """The source imports a module that is not on the list."""
+    """The source imports a module that is not on the list of allowed modules."""
 
     module: str
     line: int | None = None
@@ -86,7 +86,7 @@ class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_on
 
 
 class CpuTimeout(_Verdict, frozen=True, tag="cpu_timeout", kw_only=True):
-    """The kernel ended the child because it used more processor time than allowed."""
+    """The kernel ended the child, which had used more processor time than allowed."""
 
     says = "used {0.used_s:.2f} s of processor time, {0.limit_s:g} s are allowed"
 
@@ -126,9 +126,9 @@ class OomKilled(_Verdict, frozen=True, tag="oom_killed", kw_only=True):
 
 
 class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
-    """The child ended with a signal or an exit code and without a result.
+    """The child ended by a signal, or with an exit code and no result.
 
-    ``stage`` is the stage reached.
+    ``stage`` is the step that the child reached.
     """
 
     stage: Stage
@@ -222,7 +222,7 @@ class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
 
     @property
     def line(self) -> int | None:
-        """The last line number of the strategy's code in its traceback, or None."""
+        """The last line number of the strategy's code in the traceback, or None."""
         found = None
         for part in self.trace.split('File "strategy.py", line ')[1:]:
             digits = part[: len(part) - len(part.lstrip("0123456789"))]
@@ -237,6 +237,7 @@ Failure = HostVerdict | ChildClaim
 
 
 def decided_by_host(failure: Failure) -> bool:
+    """Return whether a failure is a verdict by the host, not a claim by the child."""
     return not isinstance(failure, ChildClaim)
 
 
@@ -262,7 +263,8 @@ class ChildFacts:
     """The facts that the host knows about an ended child.
 
     ``stopped`` is the host's reason for killing the child, if the host killed it. ``base_mb`` is
-    the memory at the fork, and ``memory_mb`` is the allowance on top of it.
+    the memory at the fork. ``memory_mb`` is the additional memory that is allowed.
+    ``fail_on`` are the families of refused calls that fail the job.
     """
 
     status: int
@@ -280,7 +282,11 @@ class ChildFacts:
     result: bytes | bytearray = field(default=b"", repr=False)
 
 
-def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
+def classify_outcome(facts: ChildFacts) -> dict[str, Array] | Failure:
+    """Return the columns that an ended child returned, or the reason why there are none.
+
+    The order of the checks is described at the top of this module.
+    """
     parsed = facts.parsed
     if parsed is not None and parsed.forbidden is not None:
         return ForbiddenImport(
@@ -325,8 +331,12 @@ def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
     return claim(message)
 
 
-Doubt = Literal["", "machine", "once"]
-"""Whether an outcome shows a fault of the code: yes, never, or only if it happens again."""
+Attribution = Literal["", "machine", "once"]
+"""The cause to which an outcome is attributed.
+
+An empty string is the code. ``machine`` is the machine. ``once`` is the machine the first time, and
+the code if a second run ends the same way.
+"""
 
 _ITS_OWN: Final = frozenset(
     "SIGABRT SIGSEGV SIGBUS SIGILL SIGFPE SIGTRAP SIGPIPE SIGXFSZ SIGALRM SIGVTALRM SIGPROF".split()
@@ -334,11 +344,11 @@ _ITS_OWN: Final = frozenset(
 """Signals with which code can end its own process."""
 
 
-def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
-    """Return whether an outcome can be attributed to the code and not to the machine.
+def attribute_outcome(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Attribution:
+    """Return whether an outcome is attributed to the code or to the machine.
 
-    Once the code has started, every outcome that it can cause is attributed to it. A second run is
-    not allowed, because the first child could pass information to the second.
+    Once the code has started, every outcome that the code can cause is attributed to the code. It
+    gets no second run, because the first child could pass information to the second.
     """
     if isinstance(outcome, dict) or facts.stopped is not None:
         return ""
@@ -356,9 +366,9 @@ def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
 
 
 def claim(head: ClaimHead) -> ChildClaim:
-    """Return a child's claim as sanitised text.
+    """Return a child's claim with sanitised texts.
 
-    Interpreter messages are worded as in Python 3.11.
+    Messages of other Python versions are changed to the wording of Python 3.11.
     """
     error, trace = printable(head.error[:200]), printable(head.trace[:16000], kept="\n\t")
     message = _HOST_FOLDER.sub("", printable(head.message[:4000], kept="\n\t"))
@@ -399,9 +409,9 @@ _AS_IN_3_11: Final = tuple(
         ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
 )
-"""Messages that later interpreters word differently.
+"""Messages that later interpreters word differently: error, pattern and replacement.
 
-A model sees the same text with every interpreter.
+They make a model see the same text with every interpreter.
 """
 _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
 """Since Python 3.12, a slice used as a mapping key raises KeyError instead of TypeError."""
@@ -415,4 +425,5 @@ _ATTEMPTS: Final[dict[str, type[NetworkAttempt | ProcessAttempt | FileAttempt]]]
 
 
 def attempt_verdict(attempt: RefusedCall) -> HostVerdict:
+    """Return the verdict for a refused call, by the call's family."""
     return _ATTEMPTS.get(attempt.family, PrivilegedAttempt)(attempt=attempt)

@@ -25,7 +25,7 @@ import msgspec
 
 import tradeassay
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay_programs.sandbox.failures import Crashed, Doubt, OomKilled, attempt_verdict
+from tradeassay_programs.sandbox.failures import Attribution, Crashed, OomKilled, attempt_verdict
 from tradeassay_programs.sandbox.job import Job, JobExecutor, JobResult
 from tradeassay_programs.sandbox.namespaces import SCRATCH, warmed
 from tradeassay_programs.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
@@ -271,18 +271,18 @@ class Sandbox(JobExecutor):
         """
         zygote = self._line.current()
         try:
-            first, doubt = _run_on(zygote, job)
+            first, attribution = _run_on(zygote, job)
         except ZygoteLost as error:
             zygote = self._line.replace(zygote)
             reason = error.message
         except IsolationFailed as error:
             reason = error.message
         else:
-            if not doubt or first.failure is None:
+            if not attribution or first.failure is None:
                 return first
             reason = first.failure.text
-        second, doubt = _run_on(zygote, job)
-        if second.failure is not None and doubt == "machine":
+        second, attribution = _run_on(zygote, job)
+        if second.failure is not None and attribution == "machine":
             raise _not_judged(f"{second.failure.text}, and before that: {reason}")
         return replace(second, retried=reason)
 
@@ -291,10 +291,11 @@ class Sandbox(JobExecutor):
         self._end()
 
 
-def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
-    """Run a job in a child of a zygote.
+def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Attribution]:
+    """Run a job in a child process of a zygote.
 
-    Returns the result, and whether the machine may have caused it.
+    Returns the result, and the cause to which it is attributed. Raises SandboxError if the machine
+    caused the failure after the code had started.
     """
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
         hint = (
@@ -306,7 +307,7 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
         )
     supervisor = Supervisor(job, zygote.tier, zygote.reach)
     try:
-        result, doubt = run_watched(supervisor, zygote.socket)
+        result, attribution = run_watched(supervisor, zygote.socket)
     except ZygoteLost as error:
         if supervisor.stopped is not None:
             # The host has already ended the child. Only the report of its exit is missing.
@@ -318,12 +319,12 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     # A grave refused call decides the verdict, however the child ended.
     if isinstance(result.failure, Crashed | OomKilled) and grave is not None:
         return replace(result, failure=attempt_verdict(grave)), ""
-    if doubt == "machine" and supervisor.began:
+    if attribution == "machine" and supervisor.began:
         assert result.failure is not None
         raise _not_judged(
             f"{result.failure.text}, and code that has begun is never run again on the same rows"
         )
-    return result, doubt
+    return result, attribution
 
 
 def _not_judged(why: str) -> SandboxError:

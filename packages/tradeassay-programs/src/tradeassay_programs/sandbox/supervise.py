@@ -20,15 +20,15 @@ from tradeassay.core.errors import UNDECODABLE, SandboxError, UserError
 from tradeassay_programs.sandbox.child import ORDER_LENGTH
 from tradeassay_programs.sandbox.codec import encode
 from tradeassay_programs.sandbox.failures import (
+    Attribution,
     ChildFacts,
-    Doubt,
     Failure,
     OutputLimit,
     Stopped,
     SupervisorFault,
     WallTimeout,
-    doubt,
-    judge,
+    attribute_outcome,
+    classify_outcome,
 )
 from tradeassay_programs.sandbox.feed import FeedLine
 from tradeassay_programs.sandbox.job import ChildOrder, Job, JobResult, JobUsage
@@ -156,8 +156,8 @@ class Supervisor:
         """Whether any of the code may have run."""
         return self._parsed is not None
 
-    def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
-        """Run the job. Return its result, and whether the machine may have caused it."""
+    def run(self, zygote: socket.socket) -> tuple[JobResult, Attribution]:
+        """Run the job, and return its result and the cause to which it is attributed."""
         killed_before = _oom_kills()
         started = self._started
         self._step("sending the job")
@@ -193,7 +193,7 @@ class Supervisor:
             fail_on=self._job.fail_on,
             result=self._buffers[self._result],
         )
-        outcome = judge(facts)
+        outcome = classify_outcome(facts)
         columns = outcome if isinstance(outcome, dict) else None
         result = JobResult(
             source=self._job.sha256,
@@ -208,7 +208,7 @@ class Supervisor:
             log=bytes(self._buffers[self._log]),
             files=collect(self._folder, limits.scratch_mb << 20) if self._folder >= 0 else {},
         )
-        return result, doubt(facts, outcome)
+        return result, attribute_outcome(facts, outcome)
 
     def _step(self, busy_with: str) -> None:
         """Report progress and the next step to the watchdog."""

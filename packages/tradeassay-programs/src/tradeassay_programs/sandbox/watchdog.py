@@ -13,7 +13,7 @@ import time
 from typing import Final
 
 from tradeassay.core.errors import SandboxError
-from tradeassay_programs.sandbox.failures import Doubt, SupervisorFault
+from tradeassay_programs.sandbox.failures import Attribution, SupervisorFault
 from tradeassay_programs.sandbox.job import JobResult
 from tradeassay_programs.sandbox.supervise import Supervisor, SupervisorStuck
 
@@ -37,7 +37,7 @@ class _Work:
     def __init__(self, supervisor: Supervisor, zygote: socket.socket) -> None:
         self.supervisor = supervisor
         self.done = threading.Event()
-        self.outcome: tuple[JobResult, Doubt] | None = None
+        self.outcome: tuple[JobResult, Attribution] | None = None
         self.error: BaseException | None = None
         self._zygote = zygote
         # The thread is a daemon, so the interpreter's exit does not wait for an abandoned thread.
@@ -64,7 +64,7 @@ class _Work:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(SupervisorStuck))
 
 
-def run_watched(supervisor: Supervisor, zygote: socket.socket) -> tuple[JobResult, Doubt]:
+def run_watched(supervisor: Supervisor, zygote: socket.socket) -> tuple[JobResult, Attribution]:
     """Run a supervisor's job, and return its result. Raises the supervisor's exceptions.
 
     A stuck supervisor returns a failed job.

@@ -64,11 +64,11 @@ from tradeassay_programs.code.evaluation import (
 from tradeassay_programs.code.judges.language import judge_dialogue
 from tradeassay_programs.code.reward import reward_of
 from tradeassay_programs.code.running import (
-    Rules,
+    ExamSettings,
+    exam_settings,
     open_code_executor,
     reference_of,
     require_code_extra,
-    rules_of,
 )
 from tradeassay_programs.code.task import CodeTask
 from tradeassay_programs.sandbox import JobExecutor, TimeoutTeller
@@ -93,7 +93,7 @@ class QuantCodeProtocol(CodeProtocol):
     def __init__(self, spec: QuantCodeSpec) -> None:
         self.spec = spec
         self.tasks = {task.id: task for task in tasks_of(spec)}
-        self.rules: Rules = rules_of(spec.secret or None)
+        self.rules: ExamSettings = exam_settings(spec.secret or None)
         self.stored: dict[str, TaskBars] = {}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
         if not spec.dataset:

@@ -27,7 +27,12 @@ from tradeassay_programs.code.evaluation import (
     note_account_terms,
 )
 from tradeassay_programs.code.program_source import check_compiles
-from tradeassay_programs.code.running import Rules, open_code_executor, require_code_extra, rules_of
+from tradeassay_programs.code.running import (
+    ExamSettings,
+    exam_settings,
+    open_code_executor,
+    require_code_extra,
+)
 from tradeassay_programs.code.task import CodeTask, Expectations, FrameVariant, Framework, Sizing
 from tradeassay_programs.code.validation import (
     ProgramLine,
@@ -78,7 +83,7 @@ def check_program(
     framework: Framework = "backtrader",
     judge: str | None = None,
     executor: JobExecutor | None = None,
-    rules: Rules | None = None,
+    rules: ExamSettings | None = None,
     strict: bool = False,
     home: TaskBars | None = None,
 ) -> Evaluation:
@@ -95,7 +100,7 @@ def check_program(
     machine cannot run programs.
     """
     chosen = load_task(task) if isinstance(task, str) else task
-    rules = rules or rules_of(None)
+    rules = rules or exam_settings(None)
     with ExitStack() as stack:
         if executor is None and not check_compiles(source, framework).passed:
             # There is nothing to run, so no sandbox is needed. This executor refuses to run
@@ -145,7 +150,7 @@ def validate_tasks(
         reason = "there is nothing to validate: none of these tasks has a reference or a decoy"
         raise UserError(reason, hint="choose other tasks: those of the public file have neither")
     require_code_extra()
-    rules = rules_of(secret)
+    rules = exam_settings(secret)
     if executor == "ray":
         config = ValidateConfig(thorough=thorough, threads=1, rules=rules)
         validate_one = partial(_validate, workers=1, judge=judge, config=config, tell=None)

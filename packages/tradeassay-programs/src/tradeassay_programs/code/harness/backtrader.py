@@ -89,7 +89,7 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         return super().submit(order, check=check)
 
     def cancel(self, order: Any, bracket: bool = False) -> Any:
-        """Record a cancellation requested by the strategy, then carry it out.
+        """Record a cancellation that the strategy requested, then cancel the order.
 
         A cancellation caused by another order is not recorded.
         """
@@ -117,7 +117,7 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
     """A data feed over the columns of one asset."""
 
     def preload(self) -> None:
-        """Fill every line, then rewind, with the same result as loading row by row."""
+        """Fill all lines in one step, with the same result as loading row by row."""
         columns = self.p.dataname
         rows = len(columns["close"])
         numbers = {"datetime": day_numbers(columns["time"]), "openinterest": np.full(rows, np.nan)}
@@ -148,7 +148,7 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
 
 
 _ORIGINAL: Final[list[Print]] = []
-"""The state of Backtrader before any program runs. Filled by :func:`warm_up`."""
+"""The fingerprint of Backtrader's state before any program runs. :func:`warm_up` fills it."""
 
 
 _NAN: Final = float("nan")
@@ -161,6 +161,12 @@ class NoStrategy(NoEntry):
 def run(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Run the module's strategy on all bars, and return the columns that the host reads.
+
+    ``columns`` contains the bars of all assets, and ``params`` the account terms and the timeframe.
+    The result has the recorded orders as columns, the figures of the account, and notes on changes
+    to the framework. Raises :class:`NoStrategy` unless the module defines exactly one strategy.
+    """
     broker = RecordingBroker()
     feeds = {label: (ColumnFeed, {"dataname": group}) for label, group in by_table(columns).items()}
     found = _play(find_strategy(module), broker, feeds, params)
@@ -178,9 +184,10 @@ def _play(
     params: Mapping[str, Any],
     **how: bool,
 ) -> dict[str, Any]:
-    """Run a strategy on feeds, and return its account and notes.
+    """Run a strategy on feeds, and return the figures of its account and its notes.
 
-    Each feed is a class with its arguments.
+    ``feeds`` maps each asset to a feed class and the arguments of the class. ``how`` contains
+    options of ``bt.Cerebro``.
     """
     notes = changes(_ORIGINAL)
     broker.setcash(params["cash"])
@@ -207,9 +214,10 @@ def _play(
 
 
 def find_strategy(module: ModuleType) -> type:
-    """Return the only strategy class of the module, ignoring base classes of its other strategies.
+    """Return the only strategy class that the module defines.
 
-    Raises :class:`NoStrategy` if there is not exactly one.
+    Base classes of other strategies in the module are ignored. Raises :class:`NoStrategy` unless
+    exactly one strategy remains.
     """
     own = [
         value
@@ -239,7 +247,7 @@ def add_sizer(cerebro: Any, kind: str, value: float) -> None:
 class _Line:
     """The connection to the host.
 
-    Each frame holds one bar as doubles: its time, then five prices per asset.
+    Each message from the host contains one bar as doubles: its time, then five values per asset.
     """
 
     def __init__(self, broker: RecordingBroker, assets: int) -> None:
@@ -274,7 +282,7 @@ class _Line:
 
 
 class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types
-    """A data feed of one asset's bars as they arrive.
+    """A data feed of one asset that receives its bars from the host one at a time.
 
     The first asset's feed requests the next bar.
     """
@@ -289,10 +297,10 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
         self._prices = slice(1 + len(PRICES) * self._place, 1 + len(PRICES) * (self._place + 1))
 
     def load(self) -> bool:
-        """Append a bar.
+        """Append the next bar, and return whether there was one.
 
-        No filters are applied, because a strategy starts too late to add a filter. The same is true
-        of preloaded bars.
+        Filters are not applied, because a strategy starts too late to add a filter. Preloaded bars
+        are not filtered either.
         """
         if not self._place:
             self._line.step()
@@ -312,7 +320,11 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
 def run_fed(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run a strategy on bars as they arrive. Each of several tables has a separate run."""
+    """Run the module's strategy on bars that arrive one at a time, and return account and notes.
+
+    If the host sends several tables, each table has a separate run, and the figures of the accounts
+    are concatenated.
+    """
     labels = str(params["assets"]).split(",")
     found: list[dict[str, Any]] = []
     more = True
@@ -363,7 +375,7 @@ class _Rehearsed(bt.Strategy):  # type: ignore[misc]  # backtrader has no types
 
 
 def warm_up() -> None:
-    """Do the slow first-time work of a program's child once in the zygote."""
+    """Run a small strategy once in the zygote, so that children skip the slow first-time work."""
     watch_lines()
     params = {"cash": 1e5, "commission": 0.001, "timeframe": "1d", "sizing": "fixed", "size": 1.0}
     feeds = {"A": (FedFeed, {"line": _Rehearsal(), "place": 0})}

@@ -1,10 +1,13 @@
-"""Draw the markets on which a program is judged, from the run's secret, so that they suit the task.
+"""Draw the markets on which a program is judged from the run's secret, to suit the task.
 
 A market is useless if the task's reference hardly trades on it. A set of markets cannot test a
-constant or a branch if the judge does not notice a change to it. Therefore *mutants* of the
-reference, with a changed constant or a removed branch, run too. Markets are drawn again, and
-markets with calm spells, wild spells and jumps are added, until the judge notices the mutants. All
-of this is recorded, including the mutants that are never noticed.
+constant or a branch if the judge accepts a program in which the constant or branch is changed.
+Therefore *mutants* of the reference run too. A mutant has one changed constant or one removed
+branch. Only mutants that contradict the task run (:func:`is_stated`).
+
+The last market is drawn again, and markets with calm spells, wild spells and jumps are added, so
+that the judge notices more mutants. :class:`DrawConfig` limits both. Every market that was drawn
+again or added is recorded, and so is every mutant that the judge did not notice.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from tradeassay_programs.code.judges.decisions import (
     passes,
 )
 from tradeassay_programs.code.program_source import parses
-from tradeassay_programs.code.running import Rules, reference_of, run_programs, task_bars
+from tradeassay_programs.code.running import ExamSettings, reference_of, run_programs, task_bars
 from tradeassay_programs.code.task import CodeTask, Framework
 from tradeassay_programs.sandbox import JobExecutor
 
@@ -56,9 +59,10 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
-    """Return all mutants of a program, by line.
+    """Return all mutants of a program, sorted by line.
 
-    ``doubled`` doubles constants instead of moving them by a tenth.
+    ``doubled`` doubles each constant. By default a constant moves by a tenth (:func:`_moved`).
+    Returns an empty tuple if the source is not valid Python.
     """
     tree = parses(source)
     if tree is None:
@@ -97,7 +101,7 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
 
 
 def _moved(number: int | float) -> int | float:
-    """Return a number moved by a tenth. A whole number below ten moves by one."""
+    """Return a number increased by a tenth. A whole number below ten increases by one."""
     if isinstance(number, float):
         return number * (1.0 + 0.1)
     return number + (1 if number < 10 else round(number * 0.1))
@@ -114,7 +118,7 @@ def _places_orders(body: list[ast.stmt]) -> bool:
 
 
 def _constants(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the numbers of a program in source order, except 0 and indices."""
+    """Yield the numeric constants of a program in source order, except 0 and subscripts."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -137,37 +141,40 @@ _ORDINALS: Final = tuple(
 _CUT: Final = 25
 """Market lengths after cutting are multiples of this number of bars."""
 _FEWEST: Final = 2
-"""A market with fewer trades of the reference is never used."""
+"""Minimum number of the reference's trades on a judged market."""
 
 
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for drawing markets.
 
-    - ``markets`` is the number of markets to compare on.
-    - ``least_trades`` is the required number of the reference's trades on each market. If no draw
-      among ``draws`` reaches it, the draw with the most trades is used.
-    - ``mended`` is how often the last market is drawn again for a constant that does not matter.
-      After that up to ``added`` markets on which it matters are added, out of ``tried``. If both
-      are 0, no mutant runs.
-    - ``shortest`` cuts every market to at least this number of bars. The cut comes after the
-      reference has made its trades and all mutants noticed on the market remain noticed.
+    - ``markets`` is the number of markets before any are added.
+    - ``least_trades`` is the wanted number of the reference's trades on each market. If none of
+      ``draws`` draws reaches this number, the draw with the most trades is used.
+    - ``redraws`` is the maximum number of times that the last market is drawn again because the
+      judge does not notice a mutant.
+    - ``extra_markets`` is the maximum number of markets that one search adds, and ``extra_draws``
+      is the number of draws in one search. There are up to two searches: for mutants with constants
+      moved by a tenth, and for mutants with doubled constants. By default up to six markets are
+      added. If ``redraws`` and ``extra_markets`` are 0, no mutant runs.
+    - ``shortest``, if set, is the minimum number of bars of a market that is cut. A market is cut
+      once the reference has traded enough on it and all noticed mutants remain noticed.
     """
 
     markets: int = 3
     least_trades: int = 5
     draws: int = 5
-    mended: int = 2
-    added: int = 3
-    tried: int = 24
+    redraws: int = msgspec.field(name="mended", default=2)
+    extra_markets: int = msgspec.field(name="added", default=3)
+    extra_draws: int = msgspec.field(name="tried", default=24)
     shortest: int | None = None
     decisions: DecisionsConfig = DecisionsConfig()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedMarket:
-    """One market with the reference's events and trades.
+    """One market with the reference's decisions and its number of trades.
 
-    ``kinds`` are the kinds of the reference's orders on it.
+    ``kinds`` is the set of the kinds of the reference's orders, or None without a run.
     """
 
     bars: TaskBars
@@ -176,7 +183,10 @@ class JudgedMarket:
     kinds: frozenset[str] | None = None
 
     def brief(self) -> JudgedMarket:
-        """Return the market up to the reference's sixth entry, but at least 250 bars."""
+        """Return the market up to the bar of the reference's sixth entry, but at least 250 bars.
+
+        A market on which the reference enters five times or less is returned whole.
+        """
         entries = [event.bar for event in self.events if event.bar == event.opened]
         if len(entries) <= _SHOWN:
             return self
@@ -190,7 +200,7 @@ _SHORTEST: Final = 250
 
 
 class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
-    """A market that was drawn again or added, with the reason."""
+    """A market that was drawn again or added, or a mutant that was dropped, with the reason."""
 
     market: str
     reason: str
@@ -200,7 +210,8 @@ class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
 class Judging:
     """The markets of a task, the home market first.
 
-    ``immaterial`` names constants that can be changed without a difference on any of the markets.
+    ``immaterial`` names the stated constants and branches whose change the judge does not notice on
+    any of the markets.
     """
 
     markets: tuple[JudgedMarket, ...]
@@ -212,23 +223,24 @@ _MOST_KEPT: Final = 1024
 
 
 class DrawnMarkets:
-    """A thread-safe cache of drawn markets. Every candidate of a run needs the same markets."""
+    """A thread-safe cache of drawn markets. All programs of a run get the same markets."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, ...], Judging] = OrderedDict()
         self._lock = threading.Lock()
         self._busy: dict[tuple[str, ...], threading.Lock] = {}
-        self._fresh: list[tuple[str, ...]] = []
+        self._new_keys: list[tuple[str, ...]] = []
 
-    def fresh(self) -> dict[tuple[str, ...], Judging]:
-        """Return the markets that were drawn since the last call, for another process to
-        :meth:`take`.
+    def pop_new_markets(self) -> dict[tuple[str, ...], Judging]:
+        """Return the markets drawn since the last call, by key.
+
+        Another process adds the markets to its cache with :meth:`add_markets`.
         """
         with self._lock:
-            keys, self._fresh = self._fresh, []
+            keys, self._new_keys = self._new_keys, []
             return {key: self._kept[key] for key in keys if key in self._kept}
 
-    def take(self, drawn: Mapping[tuple[str, ...], Judging]) -> None:
+    def add_markets(self, drawn: Mapping[tuple[str, ...], Judging]) -> None:
         """Add markets that another process drew."""
         with self._lock:
             self._kept |= {key: judging for key, judging in drawn.items() if key not in self._kept}
@@ -238,25 +250,26 @@ class DrawnMarkets:
         executor: JobExecutor,
         task: CodeTask,
         framework: Framework,
-        rules: Rules,
+        rules: ExamSettings,
         config: DrawConfig,
     ) -> Judging:
-        """Return the home market of a task alone."""
+        """Return the home market of a task, drawn from the rules' secret."""
         key = ("home", sha256_of(task), framework, sha256_of(rules), sha256_of(config))
         drawing = _Drawing(executor, task, framework, rules, config, reference_of(task, framework))
-        return self.once(key, drawing.home)
+        return self.once(key, drawing.draw_home)
 
-    def of(
+    def all_markets(
         self,
         executor: JobExecutor,
         task: CodeTask,
         framework: Framework,
-        rules: Rules,
+        rules: ExamSettings,
         config: DrawConfig,
     ) -> Judging:
         """Return all markets of a task.
 
-        They depend only on the task, the rules with their secret, and the config.
+        The markets depend only on the task, the framework, the rules with their secret, and the
+        config.
         """
         home = self.home(executor, task, framework, rules, config)
         key = (sha256_of(task), framework, sha256_of(rules), sha256_of(config))
@@ -277,7 +290,7 @@ class DrawnMarkets:
             judging = draw()
             with self._lock:
                 self._kept[key] = judging
-                self._fresh = [*self._fresh[1 - _MOST_KEPT :], key]
+                self._new_keys = [*self._new_keys[1 - _MOST_KEPT :], key]
                 while len(self._kept) > _MOST_KEPT:
                     oldest, _ = self._kept.popitem(last=False)
                     self._busy.pop(oldest, None)
@@ -292,24 +305,26 @@ def draw_markets(
     executor: JobExecutor,
     task: CodeTask,
     framework: Framework,
-    rules: Rules,
+    rules: ExamSettings,
     config: DrawConfig,
     home: Judging | None = None,
 ) -> Judging:
-    """Draw the markets of a task, the home market first.
+    """Return the markets of a task, the home market first.
 
-    If no reference trades on the home market, only the home market is returned.
+    Without a reference, only the home market is returned. If the reference does not trade on it,
+    no market is returned.
     """
     drawing = _Drawing(executor, task, framework, rules, config, reference_of(task, framework))
-    home = home or drawing.home()
-    return drawing.everywhere(home) if drawing.source and home.markets else home
+    home = home or drawing.draw_home()
+    return drawing.draw_all(home) if drawing.source and home.markets else home
 
 
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
-    """Return whether a change contradicts the task.
+    """Return whether a mutant contradicts the task.
 
-    A change does so if the task's wording states the changed number, or if the removed branch
-    places orders. A change that the task lists under ``cannot_matter`` does not count.
+    A changed constant contradicts the task if the formal wording states the constant, as a number
+    or a word. The constant 1 is ignored. A removed branch contradicts the task if the branch places
+    or cancels orders. Changes listed under ``cannot_matter`` never contradict the task.
     """
     for change in task.cannot_matter or ():
         if (change.framework, change.line, change.change) == (
@@ -334,23 +349,25 @@ def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
 
 
 def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -> TaskBars:
-    """Return the bars of one draw, under a name that does not reveal its seed."""
+    """Return the bars of one draw, with a name that does not reveal the seed."""
     bars = task_bars(task, market, seed_from(secret, "market", task.id, slot, draw))
     return replace(bars, name=f"{market}/{task.timeframe}/market {slot + 1}.{draw + 1}")
 
 
 _SPELLS: Final = (0.0, 0.12, 0.4, 1.0, 2.5)
 _OFTEN: Final = ((0.04, 0.16, 0.2, 0.3, 0.3), (0.2, 0.2, 0.2, 0.2, 0.2))
-"""The factors on moves in a spell (0 is a halt), and their probabilities on even and odd markets
-with spells.
+"""Probabilities of the factors in ``_SPELLS``, for even and for odd draws.
+
+A factor multiplies all moves in a spell. The factor 0 is a halt.
 """
 _CENT: Final = 100.0
 
 
 def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
-    """Return a market with calm spells, wild spells and jumps.
+    """Return the bars of a market with calm spells, wild spells and jumps.
 
-    From draw ``_COILED`` on, there are also coils: bars inside each other, in which orders wait.
+    Draw ``_COILED`` and later draws also have coils: each bar is inside the previous bar, so that
+    orders wait.
     """
     clock = MARKETS[task.market].clock
     names = [task.market, *(name for name in MARKETS if MARKETS[name].clock == clock)]
@@ -367,10 +384,9 @@ _ADDED: Final = 50
 
 
 def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> Feed:
-    """Return one asset with its moves scaled in spells of 3 to 40 bars, and a jump on one bar in a
-    hundred.
+    """Return an asset's bars with moves scaled in spells, and a jump on one bar in a hundred.
 
-    ``often`` holds the probabilities of the spells.
+    Spells last 3 to 40 bars. ``often`` contains the probabilities of the factors in ``_SPELLS``.
     """
     rows = feed["close"].size
     lengths = draws.integers(3, 41, rows)
@@ -400,14 +416,12 @@ def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> 
 
 
 _COILED: Final = 8
-"""The first draw of a market with spells that also has coils."""
+"""Number of the first draw with coils."""
 _SIDES: Final = ("open", "high", "low", "close")
 
 
 def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
-    """Return one asset with coils: runs of up to nine bars, each strictly inside the previous
-    bar.
-    """
+    """Return an asset's bars with coils: runs of up to nine bars, each inside the previous bar."""
     rows = feed["close"].size
     lengths = np.where(draws.random(rows) < 0.08, draws.integers(1, 10, rows), 0).tolist()
     places = draws.random((rows, 4)).tolist()
@@ -439,28 +453,26 @@ GUARDED: Final = (
 
 @dataclass(eq=False)
 class _Drawing:
-    """The mutable state of drawing the markets of a task.
+    """The mutable state while the markets of a task are drawn.
 
-    It is discarded when the markets are drawn.
-
-    ``noticed`` holds, by market, the events of the mutants that the judge noticed on it.
+    ``noticed`` maps a market's name to the decisions of the mutants that the judge noticed there.
     """
 
     executor: JobExecutor
     task: CodeTask
     framework: Framework
-    rules: Rules
+    rules: ExamSettings
     config: DrawConfig
     source: str
     markets: list[JudgedMarket] = field(default_factory=list)
     again: list[DrawnAgain] = field(default_factory=list)
     noticed: dict[str, list[tuple[DecisionEvent, ...]]] = field(default_factory=dict)
 
-    def home(self) -> Judging:
-        """Draw the home market.
+    def draw_home(self) -> Judging:
+        """Return the home market.
 
-        The result is empty if the reference does not trade. Without a reference it is the first
-        draw.
+        Without a reference, the first draw is used. Returns no market if the reference makes fewer
+        than two trades on every draw.
         """
         if self.source:
             self.draw_market(0)
@@ -469,22 +481,22 @@ class _Drawing:
             self.markets.append(JudgedMarket(bars=bars, events=(), trades=0))
         return Judging(markets=tuple(self.markets), again=tuple(self.again))
 
-    def everywhere(self, home: Judging) -> Judging:
-        """Draw the other markets, and draw more until the judge notices the mutants."""
+    def draw_all(self, home: Judging) -> Judging:
+        """Return the home market, the other markets, and markets added for unnoticed mutants."""
         self.markets, self.again = list(home.markets), list(home.again)
         for slot in range(1, self.config.markets):
             self.draw_market(slot)
         mutants: list[Mutant] = []
-        if self.config.mended or self.config.added:
+        if self.config.redraws or self.config.extra_markets:
             for mutant in mutants_of(self.source):
                 if is_stated(mutant, self.task, self.framework):
                     mutants.append(mutant)
         left = self.unnoticed(mutants)
-        for mended in range(self.config.mended):
+        for redraw in range(self.config.redraws):
             if not left or len(self.markets) < self.config.markets:
                 break
             kept = self.markets.pop()
-            if not self.draw_market(self.config.markets - 1, self.config.draws * (mended + 1)):
+            if not self.draw_market(self.config.markets - 1, self.config.draws * (redraw + 1)):
                 self.markets.append(kept)
                 break
             changes = ", ".join(f"{mutant.change} in line {mutant.line}" for mutant in left[:3])
@@ -492,7 +504,7 @@ class _Drawing:
                 DrawnAgain(market=kept.bars.name, reason=f"a constant does not matter: {changes}")
             )
             left = self.unnoticed(left)
-        left = self.drop_coarse(self.add_markets_for(left))
+        left = self.drop_too_small(self.add_markets_for(left))
         markets = self.markets
         if self.config.shortest:
             markets = [self.cut(market) for market in markets]
@@ -503,11 +515,10 @@ class _Drawing:
         )
 
     def draw_market(self, slot: int, start: int = 0) -> bool:
-        """Draw the market of a slot until the reference trades enough on it, and return whether one
-        was added.
+        """Draw the market of a slot until the reference trades enough on it.
 
-        If no draw has enough trades, the draw with the most trades is used, unless it has fewer
-        than two.
+        If no draw has enough trades, the draw with the most trades is used. Returns False, and adds
+        no market, if that draw has fewer than two trades.
         """
         best: JudgedMarket | None = None
         home = MARKETS[self.task.market]
@@ -545,7 +556,7 @@ class _Drawing:
         return True
 
     def unnoticed(self, mutants: Sequence[Mutant]) -> list[Mutant]:
-        """Return the mutants that the judge accepts as the reference on every market."""
+        """Return the mutants that the judge accepts on every market."""
         left = list(mutants)
         for market in self.markets:
             left = self._accepted(left, market)
@@ -554,10 +565,10 @@ class _Drawing:
     def add_markets_for(self, left: list[Mutant]) -> list[Mutant]:
         """Add markets with spells on which the judge notices more mutants.
 
-        Return the remaining mutants.
+        Returns the mutants that remain unnoticed. One call adds up to ``extra_markets`` markets.
         """
-        room = self.config.added if self.markets else 0
-        for draw in range(self.config.tried):
+        room = self.config.extra_markets if self.markets else 0
+        for draw in range(self.config.extra_draws):
             if not left or not room:
                 break
             bars = spelled_bars(self.task, self.rules.secret, draw)
@@ -575,10 +586,11 @@ class _Drawing:
                 left, room = accepted, room - 1
         return left
 
-    def drop_coarse(self, left: list[Mutant]) -> list[Mutant]:
-        """Return the mutants that remain unnoticed when their constant is doubled.
+    def drop_too_small(self, left: list[Mutant]) -> list[Mutant]:
+        """Return the mutants without those whose change was only too small.
 
-        For the removed mutants, the record states that the small change is not noticed.
+        A mutant is dropped, with a record, if the judge notices the mutant with the same constant
+        doubled. This search may add markets.
         """
         if not left or not self.markets:
             return left
@@ -602,7 +614,8 @@ class _Drawing:
     def _accepted(self, mutants: list[Mutant], market: JudgedMarket) -> list[Mutant]:
         """Return the mutants that the judge accepts on a market.
 
-        The events of the noticed mutants are kept.
+        A mutant that crashes counts as noticed. The decisions of other noticed mutants are stored
+        in ``noticed``.
         """
         runs = self.run([mutant.source for mutant in mutants], market.bars)
         accepted: list[Mutant] = []
@@ -617,14 +630,17 @@ class _Drawing:
         return accepted
 
     def _passes(self, events: tuple[DecisionEvent, ...], market: JudgedMarket, rows: int) -> bool:
-        """Return whether the judge accepts events on the first rows of a market."""
+        """Return whether the judge accepts decisions on the first ``rows`` bars of a market."""
         candidate = tuple(event for event in events if event.bar < rows)
         reference = tuple(event for event in market.events if event.bar < rows)
         config = self.config.decisions
         return passes(compare_decisions(candidate, reference, rows, config), config)
 
     def cut(self, market: JudgedMarket) -> JudgedMarket:
-        """Return a market cut after the rows that its trades and its noticed mutants need."""
+        """Return a market cut to the bars that its trades and noticed mutants need.
+
+        Returns the whole market if no cut suffices.
+        """
         noticed = self.noticed.get(market.bars.name, [])
         needed = max(self.config.least_trades, self.task.expect.min_trades)
         for rows in range(self.config.shortest or market.bars.rows, market.bars.rows, _CUT):
@@ -638,9 +654,7 @@ class _Drawing:
         return market
 
     def _needs_guard(self, bars: TaskBars, market: JudgedMarket) -> bool:
-        """Return whether the reference's guard against a division by zero changes its decisions on
-        these bars.
-        """
+        """Return whether the reference needs its guard against division by zero on these bars."""
         plain = _GUARD.sub("", self.source)
         if plain == self.source:
             return False
@@ -648,14 +662,14 @@ class _Drawing:
         return not run.ok or self._judged_market(run, bars).events != market.events
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
-        """Run programs on bars by the task's terms."""
+        """Return the backtests of programs on the same bars."""
         programs = ((source, bars) for source in sources)
         return list(
             run_programs(self.executor, self.task, programs, self.framework, rules=self.rules)
         )
 
     def _judged_market(self, run: Backtest, bars: TaskBars) -> JudgedMarket:
-        """Return a market with the events of the reference's run on it."""
+        """Return a market with the decisions of a run on it."""
         events = decision_events(run, bars, self.task.cash) if run.ok else ()
         kinds = run.orders.kinds() if run.ok else None
         return JudgedMarket(bars=bars, events=events, trades=len(run.trades), kinds=kinds)
