@@ -18,7 +18,7 @@ from tradeassay_arena.queries.decisions import experiences
 from tradeassay_arena.rounds.feed import SnapshotFeed
 from tradeassay_arena.rounds.running import Runner
 from tradeassay_arena.season import Asset, Entry, OptionalRules, Season
-from tradeassay_arena.standings.board import account
+from tradeassay_arena.standings.board import combined_returns
 from tradeassay_arena.standings.series import read_lines
 from tradeassay_arena.state.engine import open_engine
 from tradeassay_arena.state.store import Store
@@ -171,7 +171,7 @@ def test_one_account_over_two_assets_by_hand(tmp_path):
     # The standings' path ends at the account, but for the fees of the two sessions that are not settled.
     lines = read_lines(store, SHARED)
     found = [line for (entry, _), line in lines.items() if entry == "anna"]
-    path = account(found, sorted({day for line in found for day in line.sessions}))
+    path = combined_returns(found, sorted({day for line in found for day in line.sessions}))
     assert np.prod(1 + path) == pytest.approx(value, rel=1e-12)
     store.engine.dispose()
 

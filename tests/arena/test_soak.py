@@ -29,8 +29,8 @@ from tradeassay_arena.agents import ConstantAction
 from tradeassay_arena.api.agent_api import AgentApi, Offer, Rejected
 from tradeassay_arena.api.outside import OfferWatch, PollingAgent
 from tradeassay_arena.daily_target import Booking
-from tradeassay_arena.rounds.feed import AssetFacts, Due, VendorBar
-from tradeassay_arena.rounds.prices import Close, believed, held_bars_of, judge_bar, revisions
+from tradeassay_arena.rounds.feed import AssetFacts, PlannedSession, VendorBar
+from tradeassay_arena.rounds.prices import Close, held_bars_of, hold_or_accept, judge_bar, revisions
 from tradeassay_arena.rounds.running import Runner
 from tradeassay_arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay_arena.standings import read_lines
@@ -112,7 +112,9 @@ class World:
                         midnight(parse_day(day)) + DAY + 15 * MINUTE,
                         {"closing": over > 0, "review": over > 1},
                     )
-                    found.append(Due(at=at, place=place, asset=asset.symbol, session=day, **kind))
+                    found.append(
+                        PlannedSession(at=at, place=place, asset=asset.symbol, session=day, **kind)
+                    )
         return tuple(sorted(found))
 
     def said(self, asset: str, day: str) -> float:
@@ -364,7 +366,7 @@ def test_a_word_is_about_one_price_and_of_an_adjusted_one_about_its_roundings_to
     nearly = math.nextafter(100.0, 200.0)
 
     def seen(price: float, **how: bool) -> bool:
-        return believed(store, season, *place, price, "a jump", iso(at), **how)
+        return hold_or_accept(store, season, *place, price, "a jump", iso(at), **how)
 
     assert not seen(100.0)
     judge_bar(store, season.id, *place, "accept", "ann", iso(at))

@@ -5,7 +5,7 @@ from msgspec.structs import asdict, replace
 from tests.arena.stream.stand_ins import raw
 
 from tradeassay.core.errors import UserError
-from tradeassay_arena.rounds.feed import Due
+from tradeassay_arena.rounds.feed import PlannedSession
 from tradeassay_arena.season import Asset, Entry, Season
 from tradeassay_arena.stream import RawItem, confirm, item_page, quality
 from tradeassay_arena.stream.items import StreamItem
@@ -35,7 +35,7 @@ def store(store):
     one = on_record(raw("i", published_at=at, fetched_at=at, title="T", text="X"))
     added = [replace(one, id=f"i{n}") for n in range(4)]
     added[3] = replace(added[3], status="merged", merged_into="i0", source="Talk")
-    due = Due(at=parse_iso(at), place=0, asset="ACME", session=day)
+    due = PlannedSession(at=parse_iso(at), place=0, asset="ACME", session=day)
     StreamStore(store, "s").write(due, added, ())
     return store
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sqlalchemy import event
 from tests.arena.stream.stand_ins import raw
 
-from tradeassay_arena.rounds.feed import AssetFacts, Due
+from tradeassay_arena.rounds.feed import AssetFacts, PlannedSession
 from tradeassay_arena.season import Asset, Entry, Season, SummaryRules
 from tradeassay_arena.state.engine import open_engine
 from tradeassay_arena.state.store import Store
@@ -68,7 +68,7 @@ def publish(
     store: Store, *told: NewsShown, day: str = "2025-04-02", season: Season = SEASON, **more: Any
 ) -> tuple[NewsShown, ...]:
     """Publish a session's news; ``more`` are the models, and when the annual report came out."""
-    due = Due(at=parse_iso(f"{day}T20:00:00Z"), place=0, asset="ACME", session=day)
+    due = PlannedSession(at=parse_iso(f"{day}T20:00:00Z"), place=0, asset="ACME", session=day)
     urls = {item.id: f"https://news.example/{item.id}" for item in told}
     annual = {
         "annual_report": "Period to 2024-12-31. revenue: 5",

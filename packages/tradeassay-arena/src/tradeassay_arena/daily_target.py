@@ -1,4 +1,4 @@
-"""Accounts that hold a target of -1, 0 or +1 from one session to the next, by AMA's rules.
+"""Compute accounts that keep a position of -1, 0 or +1 between sessions, by AMA's rules.
 
 A decision sets the target at its price and pays the fee on the part of the position that changes.
 The return is booked at the next price. :class:`DailyTarget` has one account per asset,
@@ -27,17 +27,16 @@ Hold = Literal["keep", "flat"]
 
 
 class Booking(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an account's journal: the execution of a decision, or its settlement at the next
-    price.
+    """One line of an account's journal: an executed, a settled or a corrected decision.
 
-    ``position`` is the sign of the holding. ``nav_before`` is the account before the decision,
-    ``nav`` the account after this booking. ``earned`` is the return of a settled decision on
-    ``nav_before``, net of its fee. ``exposure`` is the signed money invested in the asset, in an
-    account over several assets.
+    ``position`` is the sign of the holding. ``nav_before`` is the account's value before the
+    decision, and ``nav`` the value after this booking. ``fee`` is an amount of the account's money.
+    ``earned`` is the return of a settled decision on ``nav_before``, net of its fee. ``exposure``
+    is the signed money invested in the asset, in an account over several assets.
 
     A *corrected* line restates the return of a settled decision after its prices were revised. Its
-    ``nav_before`` is the account just before the correction, ``nav`` the account after it, and
-    ``exposure`` the money that is invested in the asset now.
+    ``nav_before`` is the account's value just before the correction, ``nav`` the value after it,
+    and ``exposure`` the money that is invested in the asset now.
     """
 
     kind: Literal["executed", "settled", "corrected"]
@@ -61,8 +60,9 @@ def next_position(action: Action, before: int, hold: Hold) -> int:
 
 
 def fee_factor(before: int, after: int, fee_bp: float) -> float:
-    """Return the share of an account that remains after the fee of a change of position. A reversal
-    pays for both sides.
+    """Return the share of an account that remains after the fee of a change of position.
+
+    ``fee_bp`` is in basis points. A reversal changes the position by 2 and pays twice.
     """
     return 1.0 - abs(after - before) * fee_bp / 10_000.0
 
@@ -86,14 +86,19 @@ def target_growth(
 
 
 class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """An account in one asset. ``fee_bp`` is paid per side on the part of the position that
-    changes.
+    """The rules of an account in one asset.
+
+    ``fee_bp`` is the fee per side in basis points, paid on the part of the position that changes.
     """
 
     hold: Hold
     fee_bp: float
 
     def execute(self, action: Action, held: int, nav: float) -> Booking:
+        """Return the booking that sets the new position and pays the fee.
+
+        ``held`` is the position before the decision, and ``nav`` the account's value.
+        """
         position = next_position(action, held, self.hold)
         paid = nav * fee_factor(held, position, self.fee_bp)
         return _finite(
@@ -108,6 +113,10 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settle(self, last: Booking, moved: float) -> Booking:
+        """Return the booking of an executed decision's return.
+
+        ``last`` is the execution, and ``moved`` the asset's simple return since then.
+        """
         # A short cannot lose more than the account: paper trading has no debtors.
         nav = max(last.nav * (1.0 + last.position * moved), 0.0)
         earned = nav / last.nav_before - 1.0 if last.nav_before > 0 else 0.0
@@ -115,7 +124,7 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """One account over several assets.
+    """The rules of one account over several assets.
 
     BUY or SELL requests a share of the account. Money invested in other assets is not available, so
     the sum of all exposures never exceeds the account. HOLD keeps the exposure or closes it. The
@@ -128,11 +137,12 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     def execute(
         self, action: Action, share: float, *, value: float, before: float, others: float
     ) -> Booking:
-        """Return the booking of a decision on an account worth ``value``.
+        """Return the booking that sets the asset's new exposure and pays the fee.
 
-        ``before`` is the signed money invested in the asset. ``others`` is the money invested in
-        other assets (the sum of absolute exposures). The new exposure is scaled by the share that
-        remains after the fee.
+        ``share`` is the requested share of the account, and ``value`` the account's value.
+        ``before`` is the signed money invested in the asset. ``others`` is the sum of the absolute
+        exposures in other assets. The new exposure is scaled by the share that remains after the
+        fee.
         """
         exposure, fee = self._trade(action, share, value, before, others)
         return _finite(
@@ -165,6 +175,11 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         return target * (value - fee) / value, fee
 
     def settle(self, last: Booking, value: float, moved: float) -> Booking:
+        """Return the booking of an executed decision's return.
+
+        ``last`` is the execution, ``value`` the account's present value, and ``moved`` the asset's
+        simple return since the execution.
+        """
         exposure = last.exposure or 0.0
         # An account at zero stays at zero: paper trading has no debtors.
         after = max(value + exposure * moved, 0.0) if value > 0 else 0.0
@@ -182,9 +197,10 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision and the later return of its asset (None: not settled yet), for :func:`replay`.
+    """A decision to replay with :func:`replay`.
 
-    ``fee_bp`` is the decision's fee if an amendment changed the fee (None: the policy's).
+    ``moved`` is the asset's return after the decision, or None if it is not settled yet. ``fee_bp``
+    is the fee on the decision's day, or None for the policy's fee.
     """
 
     slot: int
@@ -196,7 +212,7 @@ class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Step = tuple[Literal["executed", "settled"], DecisionPlayed]
-"""One step of an account. Steps are in the order of their bookings."""
+"""One step of an account: the kind of its booking, and the decision."""
 
 
 def replay(
@@ -241,8 +257,9 @@ def replay(
 
 
 def _finite(booking: Booking, moved: float = 0.0) -> Booking:
-    """Return a booking. Raises :class:`NotFinite` if its price move or one of its numbers is not
-    finite.
+    """Return the booking unchanged.
+
+    Raises :class:`NotFinite` if ``moved`` or a number of the booking is not finite.
     """
     for name in ("nav_before", "fee", "nav", "earned", "exposure_before", "exposure"):
         money = getattr(booking, name)

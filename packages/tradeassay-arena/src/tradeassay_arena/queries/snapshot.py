@@ -220,7 +220,7 @@ def _equity_chart(season: Season, lines: st.Lines, unranked: Collection[str]) ->
     paths = {}
     for entry, found in by_entry.items():
         own = [day for day in days if day >= season.joined.get(entry, "")]
-        path = np.concatenate(([1.0], np.cumprod(1.0 + st.account(found, own))))
+        path = np.concatenate(([1.0], np.cumprod(1.0 + st.combined_returns(found, own))))
         paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
     # Beyond 500 points keep highs, lows and the deepest falls.
     places = kept(

@@ -1,12 +1,11 @@
-"""The source of sessions, prices and information for rounds. It never returns anything later than
-the requested instant.
+"""Read sessions, prices and information for rounds, never later than the requested instant.
 
 An asset whose ``dataset`` is ``live/<source>`` gets its days from that source (``live/yfinance``,
 ``live/ccxt``, see ``tradeassay data get``). The vendor is queried at every decision time. Its
 answer is stored under a separate name with its hash, then read as of that time, so a round can be
 inspected later. A vendor that has no bar yet is queried again until the time to decide is over.
 
-Every answer also contains past closes (:meth:`PriceFeed.closes`), which reveal revisions.
+Every answer also contains past closes (:meth:`LiveFeed.closes`), which reveal revisions.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ from tradeassay_bench.data.doctor import check_bars
 from tradeassay_bench.data.source import CalendarName
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A pending decision: its time, its asset and its session. The asset's index in the season
-    breaks ties.
+class PlannedSession(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A session of an asset, at its decision time ``at``.
 
-    With ``closing`` there is no decision: the price settles the asset's last decision. With
-    ``review`` there is no settlement either: the vendor is queried once more because it may have
-    revised its last prices.
+    ``place`` is the asset's index in the season. It orders sessions with the same time. With
+    ``closing`` there is no decision: the price settles the asset's last decision. With ``review``
+    there is no settlement either: the vendor is queried once more, because it may have revised its
+    last prices.
     """
 
     at: Instant
@@ -74,10 +73,11 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed's information about an asset at one instant.
+    """The information about an asset that is known at one instant.
 
-    ``urls`` are the addresses of news items by id. ``annual_at`` and ``quarterly_at`` are the
-    publication times of the reports.
+    ``history`` contains up to ten earlier prices. ``momentum`` is the return over 20 sessions, or
+    None. ``urls`` are the addresses of news items by id. ``annual_at`` and ``quarterly_at`` are the
+    publication times of the reports. ``bar`` is the vendor's bar, for a live asset.
     """
 
     price: float
@@ -93,10 +93,11 @@ class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_operator(self) -> bool:
-        """Whether only an operator can accept the doubtful bar.
+        """Whether only an operator can accept the bar if it is doubtful.
 
-        This is the case if two sources disagree, or for a jump that no market makes. A later look
-        does not confirm such a bar. Only a different bar can replace it.
+        This is true if there is a second source, or if the close is at least three times or at most
+        a third of the previous close. A later look does not confirm such a bar. Only a different
+        bar can replace it.
         """
         bar = self.bar
         if bar is None or bar.second is not None or bar.previous is None:
@@ -117,9 +118,9 @@ class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotFeed:
-    """Facts from stored or synthetic days, read through as-of views.
+    """A feed from stored or synthetic days, read through as-of views.
 
-    ``blocking``: requests are slow, so the feed is queried in a separate thread.
+    ``blocking`` is whether requests are slow, so that the feed must be queried in a thread.
     """
 
     blocking = False
@@ -129,7 +130,7 @@ class SnapshotFeed:
 
     @classmethod
     def open(cls, season: Season, home: Path | None = None) -> SnapshotFeed:
-        """Open every data set of a season.
+        """Return a feed with every data set of a season.
 
         Raises :class:`DataError` if a data set lacks a symbol.
         """
@@ -145,8 +146,11 @@ class SnapshotFeed:
                 )
         return cls(found, home)
 
-    def due(self, season: Season) -> tuple[Due, ...]:
-        """Return all known decisions of a season, in order."""
+    def due(self, season: Season) -> tuple[PlannedSession, ...]:
+        """Return all planned sessions of a season, in order.
+
+        Each asset's last session is followed by a session that only settles.
+        """
         found = []
         for place, asset in enumerate(season.assets):
             if asset.dataset not in self._snapshots:  # the asset was added while the season ran
@@ -157,12 +161,17 @@ class SnapshotFeed:
                 day, closing = str(snapshot.sessions[row]), row == rows.stop
                 at = snapshot.at(row, "close").clock + (season.on(day).delay_s or 0) * SECOND
                 found.append(
-                    Due(at=at, place=place, asset=asset.symbol, session=day, closing=closing)
+                    PlannedSession(
+                        at=at, place=place, asset=asset.symbol, session=day, closing=closing
+                    )
                 )
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        """Return the facts that are known at an instant, or None if the session had no price."""
+        """Return the facts that are known at an instant, or None if the session has no price.
+
+        ``news_days`` is the age in days of the oldest news.
+        """
         snapshot = self._snapshots[asset.dataset]
         view = _at_close(snapshot, session, at)
         if view is None or asset.symbol not in view.symbols:
@@ -220,8 +229,9 @@ class SnapshotFeed:
     def comparable(
         self, asset: Asset, session: str, at: Instant, *, dividends: bool
     ) -> float | None:
-        """Return an earlier session's price per share as of ``at``, adjusted for splits (and
-        dividends).
+        """Return an earlier session's close, adjusted to a share as of ``at``, or None.
+
+        The close is adjusted for splits, and with ``dividends`` for dividends too.
         """
         view = self._snapshots[asset.dataset].as_of(at)
         days = view.sessions()
@@ -233,15 +243,17 @@ class SnapshotFeed:
         return float(price) if np.isfinite(price) else None
 
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
-        return {}  # stored days do not change
+        """Return no closes, because stored days do not change."""
+        return {}
 
     def forget(self, asset: Asset) -> None:
         """Do nothing, because stored days are not queried again."""
 
 
 def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
-    """Return the view at the close of a session, or None if the session is missing or not closed by
-    ``at``.
+    """Return the view at the close of a session.
+
+    Returns None if the session is missing or closes after ``at``.
     """
     row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
     if row >= len(snapshot.sessions) or str(snapshot.sessions[row]) != session:
@@ -253,8 +265,8 @@ def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
 def refuse_future(facts: AssetFacts, at: Instant) -> None:
     """Raise :class:`FutureDataError` if a fact was published after the decision time.
 
-    This is the last line of defence. Instants are compared, not texts, because a fraction of a
-    second sorts before a full second as text.
+    Times are compared as instants. As texts, a fraction of a second would sort before a full
+    second.
     """
     stamped = [(f"news item {item.id}", item.published_at) for item in facts.news]
     stamped += [
@@ -267,12 +279,13 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
 
 
 Fetch = Callable[[str, str, dict[str, Any]], object]
-"""Fetches a data set and stores it. Takes the source, the name to store it under, and options."""
+"""Fetches a data set and stores it. Its arguments are the source, the stored name and options."""
 
 
 def is_live(season: Season) -> bool:
-    """Return whether a season uses today's markets. Raises :class:`UserError` if only some assets
-    are live.
+    """Return whether a season's assets are live.
+
+    Raises :class:`UserError` if only some assets are live.
     """
     live = [asset.dataset.startswith(PREFIX) for asset in season.assets]
     if any(live) and not all(live):
@@ -282,7 +295,7 @@ def is_live(season: Season) -> bool:
 
 
 def check_data(season: Season) -> None:
-    """Raise an error for missing data sets and unknown live sources of a season.
+    """Raise an error if a season names a missing data set or an unusable live source.
 
     Synthetic worlds are not generated and vendors are not queried.
     """
@@ -303,7 +316,10 @@ def check_data(season: Season) -> None:
 
 
 def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
-    """Parse ``OLD=NEW`` symbols. Raises :class:`UserError` for another form or an unknown asset."""
+    """Return new symbols by old symbols, from texts of the form ``OLD=NEW``.
+
+    Raises :class:`UserError` for a text of another form or an asset that the season lacks.
+    """
     found = {}
     for text in given:
         old, _, new = text.partition("=")
@@ -314,8 +330,9 @@ def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
 
 
 def calendar_of(asset: Asset) -> CalendarName:
-    """Return the calendar of a live asset: the season's setting, or one derived from kind, symbol
-    and source.
+    """Return the calendar of a live asset.
+
+    By default the calendar follows from the asset's kind, symbol and source.
     """
     if asset.calendar:
         return asset.calendar
@@ -330,10 +347,10 @@ def calendar_of(asset: Asset) -> CalendarName:
 
 
 def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[date, Instant]]:
-    """Yield sessions and their closes.
+    """Yield the sessions of a calendar with their closing times.
 
-    After the last known holiday of a calendar, every weekday is a session at the usual time. A
-    holiday among them has no bar and is skipped with that cause.
+    After the last year with known holidays, every weekday is a session with the usual closing time.
+    A holiday among these weekdays has no bar and is skipped with that cause.
     """
     told = known_range(calendar)[1]
     end = last if told is None else min(last, parse_day(told))
@@ -352,8 +369,10 @@ def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[
 
 
 def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
-    """Return a warning about live calendars that end within a year, and whether one ends within
-    four months.
+    """Return a warning about calendars that end within a year, or an empty text.
+
+    The second value is whether a calendar ends within 120 days. Calendars that cover the whole
+    season are ignored.
     """
     today, found = moment(now).date(), {}
     for asset in season.assets:
@@ -372,12 +391,12 @@ def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
 
 
 class LiveFeed:
-    """Sessions from exchange calendars and facts from a vendor, read through the same as-of views
-    as a replay.
+    """A feed with sessions from exchange calendars and facts from a vendor.
 
-    ``owner`` is part of the names of stored answers, so two seasons or workers never write the same
-    files. ``first`` is the season's first day. ``renamed`` maps renamed symbols to the vendor's
-    present names. If a vendor asks for a pause, requests for all assets pause. Thread-safe.
+    Facts are read through the same as-of views as in a replay. ``owner`` is part of the names of
+    stored answers, so two seasons or workers never write the same files. ``first`` is the season's
+    first day. ``renamed`` maps the season's symbols to the vendor's present symbols. If a vendor
+    asks for a pause, requests to it pause for all assets. The feed is thread-safe.
     """
 
     def __init__(
@@ -403,9 +422,8 @@ class LiveFeed:
         self._lock = Lock()
         self.last_trouble = ""
 
-    def due(self, season: Season) -> tuple[Due, ...]:
-        """Return every session of every asset from the season's first day to its last, or a month
-        ahead.
+    def due(self, season: Season) -> tuple[PlannedSession, ...]:
+        """Return the planned sessions of every asset, in order, up to 30 days ahead.
 
         An asset's last session is followed by two more sessions. The first only settles. The second
         only looks for revisions.
@@ -423,12 +441,18 @@ class LiveFeed:
                 kind = {"closing": over > 0, "review": over > 1}
                 delay = season.on(str(day)).delay_s
                 at += (LIVE_DELAY_S if delay is None else delay) * SECOND
-                found.append(Due(at=at, place=place, asset=asset.symbol, session=str(day), **kind))
+                found.append(
+                    PlannedSession(at=at, place=place, asset=asset.symbol, session=str(day), **kind)
+                )
                 if over == 2:
                     break
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
+        """Return the vendor's facts as of an instant, or None if the session has no price yet.
+
+        ``last_trouble`` then has the reason.
+        """
         asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
         if known is None or known[0] != session:
@@ -476,9 +500,7 @@ class LiveFeed:
         }
 
     def growth_since(self, asset: Asset, session: str) -> float | None:
-        """Return the vendor's newest price divided by its close of a session, or None if it is not
-        available.
-        """
+        """Return the vendor's newest price divided by its close of a session, or None."""
         asset, source = self._named(asset), asset.dataset.removeprefix(PREFIX)
         kind: Any = sources.get(source)
         if not hasattr(kind, "growth_since") or self._clock.now() < self._rests.get(source, 0):
@@ -577,12 +599,11 @@ PriceFeed = SnapshotFeed | LiveFeed
 def doubt(
     asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | None = None
 ) -> str | None:
-    """Return the reason why a bar needs a second look before it is used, or None.
+    """Return the reason why a bar is doubtful, or None.
 
-    The bar gets the checks of the data doctor, then it is compared with the previous close and with
-    a second source. A jump that the second source confirms is real. ``decided`` is the price of the
-    last round's decision. If the bar is close to it, the bar is right and the bar before it is
-    wrong.
+    The bar gets the checks of the data doctor. It is then compared with the second source if there
+    is one, and with the previous close otherwise. ``decided`` is the price of the last round's
+    decision. A bar that is close to this price is accepted, because then the previous bar is wrong.
     """
     bar = facts.bar
     if bar is None:

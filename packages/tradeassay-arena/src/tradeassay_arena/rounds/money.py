@@ -1,7 +1,8 @@
-"""Book decisions: execution at the decision's price, settlement at the next price.
+"""Book decisions: ``execute`` sets positions and pays fees, ``settle`` books returns.
 
-The policies are in :mod:`tradeassay_arena.daily_target`. Their bookings are appended in the
-transaction that moves the round, so a killed process leaves either all of them or none.
+:func:`execute` books at the decision's price, and :func:`settle` at the next price. The account
+rules are in :mod:`tradeassay_arena.daily_target`. All bookings of a round are appended in the
+transaction that moves the round to its next phase, so a killed process leaves all or none of them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _EXECUTED = _EXECUTED.where(decisions.c.round == bindparam("round"), bookings.c.
 
 
 def _newest(*accounts: ColumnElement[str]) -> Select[Any]:
-    """Return a query for the newest booking of every account of a stage."""
+    """Return a query for the newest booking of every account of a stage.
+
+    ``accounts`` are the columns that identify an account.
+    """
     mine = select(func.max(bookings.c.id)).filter_by(
         season=bindparam("season"), stage=bindparam("stage")
     )
@@ -66,9 +70,10 @@ _PAST = _PAST.where(slots.c.round.in_(bindparam("rounds", expanding=True)))
 
 
 def execute(store: Store, season: Season, round: Round, now: str) -> bool:
-    """Book the positions of a round whose slots are all closed.
+    """Set the positions of a round whose slots are all closed, and pay the fees.
 
-    Returns False if a slot is still open or the round was executed before.
+    Returns whether the round was executed. Returns False if a slot is still open or the round was
+    executed before.
     """
 
     def moves(db: Connection) -> dict[str, Any] | None:
@@ -109,10 +114,10 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
 def settle(
     store: Store, season: Season, round: Round, base: float, price: float, session: str, now: str
 ) -> bool:
-    """Book the return of an executed round. It is the move from ``base`` to ``price``, the price of
-    ``session``.
+    """Book the returns of an executed round, from the price ``base`` to the price ``price``.
 
-    Returns False if the round was settled before.
+    ``session`` is the session of ``price``. Returns whether the round was settled. Returns False if
+    it was settled before.
     """
     money = season.money
 
@@ -141,8 +146,9 @@ def settle(
 
 
 def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dict[str, Any]]:
-    """Return each entry's account for its packet: its value, and the money invested in each
-    asset.
+    """Return each entry's account over all assets, for its packet.
+
+    An account has its value (1 at the start) and the signed money invested in each asset.
     """
     with store.read() as db:
         values, held = _values(db, season, stage), _exposures(db, season, stage)
@@ -160,8 +166,9 @@ def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dic
 def outcomes(
     db: Connection, season: str, asset: str, before: str, most: int
 ) -> dict[str, list[SettledOutcome]]:
-    """Return each entry's actions and returns in an asset's last settled rounds before a
-    session.
+    """Return each entry's actions and returns in settled rounds of an asset, oldest first.
+
+    The rounds are the last ``most`` settled rounds before the session ``before``.
     """
     asked = {"season": season, "asset": asset, "session": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
@@ -177,9 +184,10 @@ def outcomes(
 def accounts(db: Connection, season: Season, round: Round) -> dict[str, tuple[int, float]]:
     """Return every entry's position and account value just before a round is executed.
 
-    They are those after the last earlier round of the same stage. A live account starts with 1 and
-    the position at the end of the warm-up, if the season keeps it. Any other account starts with 1
-    and no position.
+    Both are taken after the last earlier round of the same stage. In the first live round of a
+    season that keeps positions, the position is taken from the end of the warm-up and the value
+    is 1. Entries without an earlier booking are left out. Their accounts start with 1 and no
+    position.
     """
     asked = {
         "season": season.id,
@@ -201,8 +209,9 @@ def accounts(db: Connection, season: Season, round: Round) -> dict[str, tuple[in
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:
-    """Return the value of every entry's account over all assets, 1 for an account without a
-    booking.
+    """Return the value of every entry's account over all assets.
+
+    An account without a booking has the value 1.
     """
     found = dict.fromkeys((entry.id for entry in season.all_entries), 1.0)
     rows = db.execute(_VALUES, {"season": season.id, "stage": stage})

@@ -1,5 +1,6 @@
-"""Live prices: each belongs to a session and to the moment at which it was known. A revision is
-booked as a correction.
+"""Record live prices, book revised prices as corrections, and hold bars that look wrong.
+
+A live price belongs to a session and to the time at which it was known.
 
 Rounds are decided and settled on the prices published at their decision times. Each later answer of
 the vendor is compared with the closes that were used. If a close differs, its session gets the new
@@ -39,8 +40,9 @@ rounding errors.
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's close as traded, and adjusted to today's share (for splits, or for dividends
-    too).
+    """A session's close as traded, and the close adjusted to today's share.
+
+    The adjustment is for splits, or for splits and dividends.
     """
 
     close: float
@@ -52,7 +54,10 @@ Closes = Mapping[str, Close]
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """A price that the vendor has changed, and the number of decisions whose return changed."""
+    """A price that the vendor has changed.
+
+    ``restated`` is the number of decisions whose return changed in the same correction.
+    """
 
     asset: str
     session: str
@@ -65,11 +70,12 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
 def carried(
     round: Round, closes: Closes, session: str, before: tuple[str, float] | None = None
 ) -> float:
-    """Return a round's own price per share of a later session. The decision's price is preserved.
+    """Return a round's price, converted to the share of a later session.
 
-    ``before`` is an earlier session with the price known at the decision. A vendor that restates
-    all of its past after a split multiplies both prices by one factor. That changes the unit, not
-    the price.
+    The round keeps the price of its decision, even if the vendor has revised that price. ``before``
+    is an earlier session with the price that was known at the decision. A vendor that restates all
+    of its past after a split multiplies both prices by one factor. This changes the unit and is not
+    a revision.
     """
     here, there = closes.get(round.session), closes.get(session)
     if here is None or there is None:
@@ -93,8 +99,9 @@ def carried(
 def record_closes(
     db: Connection, season: str, asset: str, closes: Closes, now: str, *, used: Collection[str]
 ) -> None:
-    """Append the vendor's new closes for the sessions in ``used`` and the sessions already on
-    record.
+    """Append new or changed closes for the sessions in ``used`` and for recorded sessions.
+
+    ``used`` are the sessions whose closes a round uses.
     """
     own, since = t.price_vintages.c, min(closes, default="")
     query = select(own.session, own.number, own.close).filter_by(season=season, asset=asset)
@@ -125,10 +132,10 @@ def correct(
 ) -> tuple[Revision, ...]:
     """Compare a vendor's closes with the prices of settled rounds, and book every difference.
 
-    The whole correction is one transaction, and a second call with the same closes does nothing.
-    Only settled rounds change: an open round uses its price until it is settled and is corrected
-    afterwards. The closes of sessions in ``without`` are not believed yet
-    (:func:`doubted_revisions`).
+    Returns the booked revisions. The whole correction is one transaction, and a second call with
+    the same closes does nothing. Only settled rounds change: an open round uses its price until it
+    is settled and is corrected afterwards. The closes of sessions in ``without`` are doubtful and
+    not booked yet (:func:`doubted_revisions`).
     """
     if not closes:
         return ()
@@ -182,11 +189,11 @@ def correct(
 def doubted_revisions(
     store: Store, season: Season, asset: str, closes: Closes, now: str
 ) -> frozenset[str]:
-    """Return the settled sessions whose close the vendor has changed by more than a bar may jump.
+    """Return the sessions whose closes have doubtful revisions that are not accepted yet.
 
-    Such a revision is held like a bar. It is booked if an operator accepts it, or if a later look
-    finds it again after the same delay. A revision that has disappeared by then was a mistake and
-    changes no account.
+    A revision is doubtful if it changes a settled return by more than a bar may jump. The revision
+    is held like a bar. It is booked if an operator accepts it, or if a later look finds it again
+    after the same delay. A revision that has disappeared by then changes no account.
     """
 
     with store.read() as db:
@@ -211,7 +218,7 @@ def doubted_revisions(
     for end in far:
         old, new = told[end]
         reason = f"the vendor says {new:g} now for a close of {old:g}"
-        if not believed(store, season, asset, end, new, reason, now, adjusted=True):
+        if not hold_or_accept(store, season, asset, end, new, reason, now, adjusted=True):
             doubted.add(end)
     return frozenset(doubted)
 
@@ -232,9 +239,7 @@ def _same(one: float, other: float) -> bool:
 
 
 class _Repriced(NamedTuple):
-    """A settled round with its two sessions: the prices of its settlement, and the vendor's present
-    prices.
-    """
+    """A settled round, its two sessions, the prices of its settlement and the present prices."""
 
     round: Round
     sessions: tuple[str, str]
@@ -243,8 +248,9 @@ class _Repriced(NamedTuple):
 
 
 def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
-    """Return the settled rounds covered by the vendor's closes, oldest first, per share of their
-    later session.
+    """Return the settled rounds whose two sessions have a vendor's close, oldest first.
+
+    Prices are per share of the later session.
     """
     query = select(*ROUND).filter_by(season=season.id, asset=asset, phase="settled")
     query = query.where(t.rounds.c.session >= min(closes, default="~")).order_by(t.rounds.c.session)
@@ -261,10 +267,10 @@ def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list
 
 
 def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_Repriced]:
-    """Return the rounds whose return has changed.
+    """Return the rounds whose return has changed, except rounds with a session in ``without``.
 
-    A change of unit (the whole past halved after a split) is not a revision, because returns stay
-    equal.
+    A change of unit is not a revision, because returns stay equal. For example, a vendor halves all
+    earlier prices after a split.
     """
     return [
         one
@@ -279,8 +285,8 @@ def _revised(
 ) -> dict[str, tuple[float, float]]:
     """Return the old and the new price of each revised session in the rounds of ``moved``.
 
-    Prices are in the vendor's present unit. If the whole past was multiplied by one factor, most
-    prices show the factor.
+    Prices are in the vendor's present unit. If the vendor multiplied all earlier prices by one
+    factor, the most common ratio of new to old prices is this factor.
     """
     units = Counter(_ratio(one.new[0], one.old[0]) for one in found)
     often = max(units.values(), default=0)
@@ -297,12 +303,12 @@ def _revised(
 
 
 def _ratio(one: float, other: float) -> float:
-    """Return the ratio of two prices, rounded to remove rounding errors."""
+    """Return the ratio of two prices to nine significant digits, which removes rounding errors."""
     return float(f"{one / other:.9g}")
 
 
 def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
-    """Replay all accounts of a stage that hold the asset.
+    """Replay all accounts of a stage with bookings in an asset, and book the corrections.
 
     Returns the number of restated decisions.
     """
@@ -334,8 +340,9 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
 def decision_played(
     on_day: Season, slot: int, decision: Any, round: Any, action: Action
 ) -> DecisionPlayed:
-    """Return a decision with its round's present return. ``on_day`` is the season with that day's
-    rules.
+    """Return a decision with its round's present return, for a replay of its account.
+
+    ``on_day`` is the season with the rules of the decision's day.
     """
     return DecisionPlayed(
         slot=slot,
@@ -356,8 +363,9 @@ def _correct_account(
     on: Callable[[str], Season],
     rewarded: bool,
 ) -> int:
-    """Append the corrections of one account. Only the newest line changes the account's value. The
-    other lines restate returns.
+    """Append the corrections of one account, and return the number of restated decisions.
+
+    Only the last appended line changes the account's value. The other lines restate returns.
     """
     steps = [
         (row.kind, decision_played(on(row.session), row.slot, row, row, row.action or "HOLD"))
@@ -422,11 +430,15 @@ End = Literal["believed", "replaced", "missed"]
 
 
 class Held(SourceError):
-    """A bar is not believed yet, so its round waits."""
+    """Raised while a bar or a revision is held and not yet accepted."""
 
 
 class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
-    """A bar that is or was held: its price, the reason, the time, and the end of the hold."""
+    """A bar that is or was held: its price, the reason, and the start and end of the hold.
+
+    ``word`` is None while the bar is held. It is then the operator's word, or the way in which the
+    hold ended without an operator.
+    """
 
     asset: str
     session: str
@@ -439,6 +451,7 @@ class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def held_bar(store: Store, season: str, asset: str, session: str) -> HeldBar | None:
+    """Return the bar that is or was held for a session, or None."""
     found = store.rows(select(t.held_bars).filter_by(season=season, asset=asset, session=session))
     return read_row(HeldBar, found[0]) if found else None
 
@@ -449,7 +462,7 @@ def held_bars_of(store: Store, season: str) -> tuple[HeldBar, ...]:
     return tuple(read_row(HeldBar, row) for row in store.rows(query))
 
 
-def believed(
+def hold_or_accept(
     store: Store,
     season: Season,
     asset: str,
@@ -461,11 +474,12 @@ def believed(
     alone: bool = True,
     adjusted: bool = False,
 ) -> bool:
-    """Return whether a doubtful price may be used.
+    """Return whether a doubtful price is accepted, and hold it otherwise.
 
-    It may be used if an operator has accepted it or, with ``alone``, if a later look has found it
-    again. Until then the price is held on record. A different price starts a new wait. A price that
-    was ``adjusted`` and converted back may differ by rounding. An unadjusted price must be equal.
+    The price is accepted if an operator accepted it, or if a later look found it again and
+    ``alone`` allows this. A held price is recorded with the reason ``why``. A different price
+    starts a new hold. An ``adjusted`` price may differ from the held price by a rounding error. Any
+    other price must be equal.
     """
     known = held_bar(store, season.id, asset, session)
     if known is not None and (known.price == price or (adjusted and _same(known.price, price))):
@@ -500,7 +514,10 @@ def believed(
 def judge_bar(
     store: Store, season: str, asset: str, session: str, word: Word, by: str, now: str
 ) -> HeldBar:
-    """Accept or refuse a held bar. Raises :class:`UserError` if no bar is held there."""
+    """Record that an operator accepts or refuses a held bar, and return the bar.
+
+    Raises :class:`UserError` if no bar was held for the session.
+    """
     said = {"word": word, "word_by": by[:64], "word_at": now}
     mine = update(t.held_bars).filter_by(season=season, asset=asset, session=session)
     with store.write("word") as db:
@@ -520,7 +537,7 @@ def judge_bar(
 
 
 def end_hold(store: Store, season: str, asset: str, session: str, end: End, now: str) -> None:
-    """Record how the hold of a bar ended that no operator judged."""
+    """Record how a hold ended without an operator. A hold that has ended is not changed."""
     waiting = update(t.held_bars).filter_by(season=season, asset=asset, session=session, word=None)
     with store.write("hold") as db:
         db.execute(waiting.values(word=end, word_at=now))

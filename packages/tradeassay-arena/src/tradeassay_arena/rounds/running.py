@@ -1,12 +1,12 @@
-"""The loop of a season: wait for the next decision time, settle, ask every agent, book positions.
+"""Run a season: wait for the next decision time, settle, ask every agent, book positions.
 
-Any number of processes may run the loop on one database. Each step is safe to repeat, so a killed
-process is simply started again. A step that fails (a vendor, a disk, a database) is retried with
-back-off until it works or its time is over.
+Any number of processes may run one season on one database. Each step is safe to repeat, so a killed
+process is simply started again. A step that fails because of a vendor, a disk or a database is
+retried with growing pauses until it works or its time is over.
 
-With a live clock a session whose time has passed is recorded as missed, with the cause, and never
-decided late. Rounds of one time run concurrently, so a silent agent or a late vendor delays no
-other round.
+With a live clock, a session whose time has passed is recorded as missed, with the cause, and never
+decided late. Rounds with the same decision time run concurrently, so a silent agent or a late
+vendor delays no other round.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tradeassay_arena.rounds import prices
 from tradeassay_arena.rounds.deciding import Batcher, SlotDecider, packets
 from tradeassay_arena.rounds.feed import (
     AssetFacts,
-    Due,
+    PlannedSession,
     PriceFeed,
     calendars_end,
     doubt,
@@ -47,39 +47,44 @@ from tradeassay_bench.core.arena import NewsShown, Packet
 from tradeassay_bench.core.errors import FutureDataError
 from tradeassay_bench.core.time import HOUR, MINUTE, SECOND, Instant, iso, parse_iso
 
-Publish = Callable[[Season, Due, AssetFacts], Awaitable[tuple[NewsShown, ...]]]
-"""The information stream: returns the news that a round publishes, as of the decision time.
+Publish = Callable[[Season, PlannedSession, AssetFacts], Awaitable[tuple[NewsShown, ...]]]
+"""Returns the news that a round publishes, as of the decision time.
 
-It may wait for a model that summarises. For the same round it always returns the same items."""
+The function may wait for a model that summarises. For the same round it always returns the same
+items.
+"""
 
 T = TypeVar("T")
 OpenAgents = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
-"""Opens the agents of a season's entries."""
+"""Opens the agents of a season's entries, and returns each agent by its entry."""
 
 DATABASE = (DBAPIError, OSError)
-"""Errors that waiting may fix in a replay too: a database that restarts, a full disk."""
+"""Errors that may end after a pause, in a replay too: a database that restarts, a full disk."""
 
 
 class Stalled(TradeassayError):
-    """A part that the arena needs has failed for too long. The process should be started again."""
+    """Raised if a part that the arena needs has failed for too long. Start the process again."""
 
 
 class Missed(Exception):
-    """The time of a session is over before its round could be opened. The message has the cause."""
-
-
-class _Tries:
-    """The failed tries of one step: their number, the next pause, and the time of the first
-    failure.
+    """Raised if the time of a session is over before its round is opened. The message is the
+    cause.
     """
+
+
+class _Retries:
+    """The failed attempts of one step: their number, the next pause, and the start of the step."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner, self._count, self._wait = runner, 0, 1.0
         self._began, self._since = runner.clock.now(), runner.real_time()
 
-    async def again(self, part: str, error: Exception) -> None:
-        """Pause before the next try. Raises ``error`` or :class:`Stalled` if there should be no
-        further try.
+    async def pause_or_raise(self, part: str, error: Exception) -> None:
+        """Pause before the next attempt.
+
+        With a live clock, raises :class:`Stalled` if the database or a disk has failed for an hour.
+        In a replay, raises ``error`` after four attempts, or after a minute for errors that may end
+        after a pause. A FutureDataError is raised at the first attempt.
         """
         clock = self._runner.clock
         self._count += 1
@@ -93,7 +98,7 @@ class _Tries:
             await clock.wait_until(clock.now() + int(self._wait * SECOND))
             self._wait = min(self._wait * 2, self._runner.longest_s)
             return
-        if isinstance(error, DATABASE):  # waits in real time. Any other error is only retried
+        if isinstance(error, DATABASE):
             over = self._runner.real_time() - self._since >= 60
         else:
             over = self._count >= 4 or isinstance(error, FutureDataError)
@@ -103,33 +108,36 @@ class _Tries:
 
 
 class _Progress:
-    """Counts the rounds of a replay: the total, and the remaining rounds."""
+    """Counts the rounds of a replay and reports finished and total rounds."""
 
     def __init__(
         self,
-        season: Iterable[Due],
-        left: Iterable[tuple[int, Due]],
+        season: Iterable[PlannedSession],
+        left: Iterable[tuple[int, PlannedSession]],
         report: Callable[[int, int], None],
     ) -> None:
         self._all = sum(not due.closing for due in season)
         self._left = sum(not due.closing for _, due in left)
         self._report = report
 
-    def played(self, group: Iterable[tuple[int, Due]]) -> None:
+    def finished(self, group: Iterable[tuple[int, PlannedSession]]) -> None:
         self._left -= sum(not due.closing for _, due in group)
         self._report(self._all - self._left, self._all)
 
 
 @dataclass(slots=True, kw_only=True)
 class Runner:
-    """Everything that a season needs to run. ``worker`` names this process and stays the same after
-    a restart.
+    """Runs one season in this process.
 
-    ``season`` is first the spec, later the amended season. ``open_agents`` opens the agents of new
-    entries. If ``publish`` is None, the feed's news is passed on unchanged. ``at_once`` is how many
-    slots of a round are decided concurrently. ``longest_s`` is the longest pause between tries.
-    ``health`` receives troubles. ``progress`` receives the number of rounds that a replay has
-    played, and the total.
+    - ``season`` is the spec at first, and the amended season after an amendment.
+    - ``open_agents`` opens the agents of new entries.
+    - ``publish`` returns the news of a round. If it is None, the feed's news is used unchanged.
+    - ``worker`` names this process. It must be the same after a restart.
+    - ``at_once`` is the maximum number of slots of a round that are decided concurrently.
+    - ``poll_s`` is the pause in seconds while other workers decide, ``beat_s`` the pause between
+      reports that this worker is alive, and ``longest_s`` the longest pause between attempts.
+    - ``progress`` is called with the number of finished rounds of a replay and the total.
+    - ``health`` records problems.
     """
 
     season: Season
@@ -155,15 +163,16 @@ class Runner:
         self._spec = self.season
 
     async def run(self, until: Instant | None = None) -> int:
-        """Play all rounds due by ``until`` (None: to the season's end). Returns how many rounds
-        this worker finished.
+        """Run all rounds that are due by ``until``, or to the season's end if it is None.
+
+        Returns the number of rounds that this worker executed.
 
         Raises :class:`Stalled` if the database or another part stays unavailable for too long, and
         :class:`UserError` for a fault that only an operator can fix.
         """
         founded = False
         try:
-            await self._patiently(
+            await self._with_retries(
                 lambda: self.store.create_season(self._spec, iso(self.clock.now()))
             )
             founded = True
@@ -187,8 +196,9 @@ class Runner:
     # -- planning ----------------------------------------------------------------------------------
 
     async def _all_groups(self, until: Instant | None) -> None:
-        """Play all groups in order. Live groups overlap, but the rounds of one asset follow each
-        other.
+        """Run the rounds grouped by decision time, in order.
+
+        Live groups may overlap, but an asset's next round starts after its previous round.
         """
         running: dict[str, asyncio.Task[None]] = {}
         planned: set[tuple[str, str]] = set()
@@ -208,23 +218,25 @@ class Runner:
                         await self._start(here, running, tasks)
                     else:
                         await self._play_group(here)
-                        progress.played(here)
+                        progress.finished(here)
                 # Live sessions are planned a month ahead, so more may be due later.
-                if await self._patiently(self._news_of_the_operator):
+                if await self._with_retries(self._has_new_amendments):
                     continue
                 if self._is_over(until):
                     return
                 if not left:
                     await self._wait(self.clock.now() + HOUR)
 
-    async def _still_to_plan(self, planned: set[tuple[str, str]]) -> list[tuple[int, Due]]:
-        """Apply new amendments, and return the decisions that were not planned before.
+    async def _still_to_plan(
+        self, planned: set[tuple[str, str]]
+    ) -> list[tuple[int, PlannedSession]]:
+        """Apply new amendments, and return the sessions that were not planned before.
 
-        A reopened session is planned again.
+        Each session has its index among its asset's sessions. A reopened session is planned again.
         """
         known = len(self.season.amendments)
         await self._amend()
-        left = await self._patiently(self._left, part="plan")
+        left = await self._with_retries(self._left, part="plan")
         for amendment in self.season.amendments[known:]:
             if amendment.change == "reopen":
                 planned.discard((amendment.what, amendment.day))
@@ -232,11 +244,14 @@ class Runner:
 
     async def _start(
         self,
-        group: list[tuple[int, Due]],
+        group: list[tuple[int, PlannedSession]],
         running: dict[str, asyncio.Task[None]],
         tasks: asyncio.TaskGroup,
     ) -> None:
-        """Start the live rounds of one time, each after the round before it on the same asset."""
+        """Start the live rounds of one decision time.
+
+        Each round starts after the previous round of its asset.
+        """
         for number, due in group:
             before = running.get(due.asset)
             task = tasks.create_task(self._play_group([(number, due)], after=before))
@@ -254,20 +269,20 @@ class Runner:
         return not any(last is None or last >= today for last in ends)
 
     async def _play_group(
-        self, group: list[tuple[int, Due]], after: asyncio.Task[None] | None = None
+        self, group: list[tuple[int, PlannedSession]], after: asyncio.Task[None] | None = None
     ) -> None:
-        """Play the rounds of one time: open them one after another, decide concurrently, book in
-        order.
+        """Run the rounds of one decision time.
 
-        The order makes two replays equal. It also matters if one account spans all assets. A live
-        round starts after the previous round of the same asset (``after``).
+        The rounds are opened one after another, decided concurrently, and booked in order. The
+        order makes two replays equal. It also matters if one account spans all assets. ``after`` is
+        the previous live round of the same asset, which must end first.
         """
         if after is not None:
             await asyncio.wait([after])
         opened = []
         for number, due in group:
             warming = self.season.warming(self.season.asset(due.asset), due.session, number)
-            round = await self._opened(due, "warm-up" if warming else "live")
+            round = await self._open_with_retries(due, "warm-up" if warming else "live")
             if round is not None and round.phase == "opened":
                 opened.append(round)
         if (
@@ -283,14 +298,15 @@ class Runner:
                 if error is not None:
                     raise error
         for round in opened:
-            if await self._patiently(
+            if await self._with_retries(
                 lambda: execute(self.store, self.season, round, iso(self.clock.now()))  # noqa: B023
             ):
                 self.health.rounds += 1
 
     async def _wait(self, at: Instant) -> bool:
-        """Wait until an instant and report that this worker is alive. Returns True if an amendment
-        arrived in the meantime.
+        """Wait until an instant, and meanwhile report that this worker is alive.
+
+        Returns whether an amendment has arrived. If one arrives, waiting ends early.
         """
         self.health.waits(at)
         self._beat()
@@ -300,18 +316,19 @@ class Runner:
             self._beat()
             if self.real_time() - looked >= self.beat_s:
                 looked = self.real_time()
-                if await self._patiently(self._news_of_the_operator):
+                if await self._with_retries(self._has_new_amendments):
                     return True
         await self.clock.wait_until(at)
-        return await self._patiently(self._news_of_the_operator)
+        return await self._with_retries(self._has_new_amendments)
 
-    def _news_of_the_operator(self) -> bool:
+    def _has_new_amendments(self) -> bool:
+        """Return whether the database has amendments that are not yet applied."""
         return len(self.store.amendments(self.season.id)) > len(self.season.amendments)
 
     async def _amend(self) -> None:
         """Apply new amendments and open the agents of new entries."""
         async with self._amending:
-            made = await self._patiently(lambda: self.store.amendments(self.season.id))
+            made = await self._with_retries(lambda: self.store.amendments(self.season.id))
             if len(made) == len(self.season.amendments):
                 return
             season = amended(self._spec, made)
@@ -323,7 +340,7 @@ class Runner:
             self.season = season
 
     def _beat(self) -> None:
-        """Report that this worker is alive, and any trouble with the clock or a calendar."""
+        """Report that this worker is alive, and any problem with the clock or a calendar."""
         if self.health.beat(self.store) and self.clock.live:
             ends, soon = calendars_end(self.season, self.clock.now())
             watched: tuple[tuple[str, str, Level], ...] = (
@@ -336,9 +353,10 @@ class Runner:
                 else:
                     self.health.fine(part)
 
-    def _left(self) -> list[tuple[int, Due]]:
-        """Return the decisions that may still need work, each with its index among its asset's
-        sessions.
+    def _left(self) -> list[tuple[int, PlannedSession]]:
+        """Return the sessions that may still need work.
+
+        Each session has its index among its asset's sessions.
         """
         counts: dict[str, int] = {}
         newest = {
@@ -359,16 +377,20 @@ class Runner:
 
     # -- one round ---------------------------------------------------------------------------------
 
-    async def _opened(self, due: Due, stage: Stage) -> Round | None:
-        """Return a session's round and open it if needed, or None if there will be no round."""
-        tries, closes_at = _Tries(self), self.season.closes(due.asset, due.session, due.at)
+    async def _open_with_retries(self, due: PlannedSession, stage: Stage) -> Round | None:
+        """Return a session's round, and open the round if needed.
+
+        An attempt that fails is repeated until the time to decide is over. Returns None if the
+        session gets no round. The session is then recorded as skipped, with the cause.
+        """
+        retries, closes_at = _Retries(self), self.season.closes(due.asset, due.session, due.at)
         while True:
             self._beat()
             late = await self._late(due.asset, due.session, due.at)
             try:
                 round = self.store.round(self.season.id, due.asset, due.session)
                 if round is None:
-                    round = await self._open(due, stage)
+                    round = await self._try_to_open(due, stage)
             except UserError:
                 raise
             except Missed as missed:
@@ -380,7 +402,7 @@ class Runner:
                 self.health.trouble(part, error, "alarm" if held else "stalled")
                 if late and not isinstance(error, SQLAlchemyError | OSError):
                     return await self._skipped(due, stage, f"{type(error).__name__}: {error}")
-                await tries.again(part, error)
+                await retries.pause_or_raise(part, error)
                 continue
             for part in (f"vendor of {due.asset}", f"bar of {due.asset}", "database", "round"):
                 self.health.fine(part)
@@ -395,18 +417,27 @@ class Runner:
             # The vendor is late. Ask again while there is time, and once more afterwards to settle.
             await self.clock.wait_until(min(self.clock.now() + MINUTE, closes_at + SECOND))
 
-    async def _skipped(self, due: Due, stage: Stage, cause: str) -> Round | None:
+    async def _skipped(self, due: PlannedSession, stage: Stage, cause: str) -> Round | None:
+        """Record a session as skipped and return None.
+
+        A session without a decision is not recorded.
+        """
         if due.closing:
             return None
         place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
-        await self._patiently(lambda: self.store.skip(*place, stage, cause, now))
+        await self._with_retries(lambda: self.store.skip(*place, stage, cause, now))
         for part in ("vendor", "bar"):
             self.health.fine(f"{part} of {due.asset}")
         idle = f"its session {due.session} was skipped: {cause}"
         self.health.trouble(f"asset {due.asset}", TradeassayError(idle), "alarm")
         return None
 
-    async def _open(self, due: Due, stage: Stage) -> Round | None:
+    async def _try_to_open(self, due: PlannedSession, stage: Stage) -> Round | None:
+        """Settle the asset's last round at this session's price, and open the session's round.
+
+        Returns None if the feed has no price yet. For a session without a decision, returns the
+        asset's last round.
+        """
         season = self.season.on(due.session)
         asset = season.asset(due.asset)
         asked = (asset, due.session, due.at, season.news_days)
@@ -417,7 +448,7 @@ class Runner:
         if facts is None:
             return None
         refuse_future(facts, due.at)
-        self._believe(due, facts)
+        self._hold_doubtful_bar(due, facts)
         news: tuple[NewsShown, ...] = ()
         if not due.closing:
             news = (
@@ -449,11 +480,13 @@ class Runner:
             )
         except Amended:
             await self._amend()
-            return await self._open(due, stage)
+            return await self._try_to_open(due, stage)
 
-    def _believe(self, due: Due, facts: AssetFacts) -> None:
-        """Raise :class:`Held` for a bar that looks wrong, until an operator or a second look
-        accepts it.
+    def _hold_doubtful_bar(self, due: PlannedSession, facts: AssetFacts) -> None:
+        """Raise :class:`Held` for a live bar that looks wrong and is not accepted yet.
+
+        An operator or a second look can accept the bar. Raises :class:`Missed` if the time to
+        decide is over.
         """
         asset = self.season.asset(due.asset)
         if not self.clock.live:
@@ -466,7 +499,9 @@ class Runner:
                 prices.end_hold(self.store, *place, "replaced", now)
             return
         alone = not facts.needs_operator
-        if prices.believed(self.store, self.season, *place[1:], facts.price, why, now, alone=alone):
+        if prices.hold_or_accept(
+            self.store, self.season, *place[1:], facts.price, why, now, alone=alone
+        ):
             return
         self.feed.forget(asset)
         if self._too_late(due.asset, due.session, due.at):
@@ -477,8 +512,11 @@ class Runner:
             hint="tradeassay arena amend bar accepts or refuses it",
         )
 
-    def _settle_last(self, due: Due, facts: AssetFacts) -> None:
-        """Settle the asset's last round at this session's price, and book revised prices."""
+    def _settle_last(self, due: PlannedSession, facts: AssetFacts) -> None:
+        """Settle the asset's last round at this session's price, and book corrections.
+
+        A last round that is still open is closed first: its open slots are missed.
+        """
         now = iso(self.clock.now())
         asset = self.season.asset(due.asset)
         dividends = self.season.convention == "corrected"
@@ -510,7 +548,8 @@ class Runner:
     def _known_before(self, last: Round) -> tuple[str, float] | None:
         """Return an earlier session with its price as known at that time.
 
-        The source is the previous round, or the history in the packet of the first round.
+        The source is the previous round, or the history in the packet of the first round. Returns
+        None if there is neither.
         """
         before = self.store.last_round(self.season.id, last.asset, before=last.session)
         if before is not None:
@@ -518,10 +557,10 @@ class Runner:
         history = self.store.packet(last.id).history
         return (history[-1].date, history[-1].price) if history else None
 
-    def _restate(self, due: Due, last: Round, closes: Closes, now: str) -> None:
-        """Book the returns of a session without a round, and the vendor's revisions.
+    def _restate(self, due: PlannedSession, last: Round, closes: Closes, now: str) -> None:
+        """Book the returns of sessions without a round, and the vendor's revisions.
 
-        In the last look at a session, raises :class:`Held` for a revision that is not believed.
+        Raises :class:`Held` for a doubtful revision if there is no later look at the session.
         """
         # If the session that settled a round got no round of its own, the position earns until this
         # one.
@@ -536,7 +575,10 @@ class Runner:
             raise Held(f"{due.asset} {min(doubted)}: {why}")
 
     async def _late(self, asset: str, session: str, at: Instant) -> bool:
-        """Return whether a session is over. Waits while the clock may be wrong."""
+        """Return whether a session's time to decide is over.
+
+        Waits while the clock may be wrong.
+        """
         while (late := self._too_late(asset, session, at)) and not self.clock.certain:
             self._beat()
             await self._pause(self.longest_s)
@@ -548,7 +590,7 @@ class Runner:
     # -- deciding ----------------------------------------------------------------------------------
 
     async def _decide(self, round: Round) -> None:
-        """Ask every agent without an answer, until all have answered or the time is over."""
+        """Ask every agent that has not answered, until all slots are closed or the time is over."""
         season = self.season.on(round.session)
 
         def close(made: Sequence[ClosedSlot]) -> list[int]:
@@ -556,7 +598,7 @@ class Runner:
 
         closed = Batcher(close, thread=False)
         slots = SlotDecider(store=self.store, season=season, agents=self.agents, closed=closed)
-        told: Mapping[str, Packet] = {}
+        packet_of: Mapping[str, Packet] = {}
 
         def claim() -> tuple[Slot, ...]:
             now = self.real_time()
@@ -567,16 +609,19 @@ class Runner:
             self._beat()
             if await self._late(round.asset, round.session, parse_iso(round.decision_time)):
                 now = iso(self.clock.now())
-                await self._patiently(
+                await self._with_retries(
                     lambda: self.store.miss(round, now, "its time to decide was over")  # noqa: B023
                 )
                 return
-            mine = await self._patiently(claim)
-            if mine:
-                told = told or await self._patiently(lambda: packets(self.store, season, round))
+            claimed = await self._with_retries(claim)
+            if claimed:
+                if not packet_of:
+                    packet_of = await self._with_retries(lambda: packets(self.store, season, round))
                 # Slots are decided side by side. A slot that failed is claimed again.
-                known = await self._patiently(lambda: self.store.known(mine))  # noqa: B023 - awaited at once
-                making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
+                known = await self._with_retries(lambda: self.store.known(claimed))  # noqa: B023 - awaited at once
+                making = [
+                    slots.decide(slot, packet_of[slot.entry], known[slot.id]) for slot in claimed
+                ]
                 made = await asyncio.gather(*making, return_exceptions=True)
                 broken = next((one for one in made if isinstance(one, BaseException)), None)
                 if broken is not None and not isinstance(
@@ -585,22 +630,26 @@ class Runner:
                     raise broken
                 left = [one for one in made if isinstance(one, ClosedSlot)]
                 if left:
-                    await self._patiently(lambda: self.store.decide(left, self.worker))  # noqa: B023 - awaited at once
+                    await self._with_retries(lambda: self.store.decide(left, self.worker))  # noqa: B023 - awaited at once
                 if (
                     broken is not None
                 ):  # the arena's own trouble: recorded answers are not requested again
                     self.health.trouble("database", broken)
                     await self._pause(1)
-            if not await self._patiently(lambda: self.store.open_slots(round.id)):
+            if not await self._with_retries(lambda: self.store.open_slots(round.id)):
                 return
-            if not mine:
+            if not claimed:
                 await asyncio.sleep(self.poll_s)  # another worker still has open slots
 
-    # -- patience ----------------------------------------------------------------------------------
+    # -- retries -----------------------------------------------------------------------------------
 
-    async def _patiently(self, do: Callable[[], T], part: str = "database") -> T:
-        """Call a function until it works. Raises :class:`Stalled` if it fails for too long."""
-        tries = _Tries(self)
+    async def _with_retries(self, do: Callable[[], T], part: str = "database") -> T:
+        """Call a function until it raises no error, and return its result.
+
+        A UserError is raised at the first attempt. Raises :class:`Stalled` if the function fails
+        for too long.
+        """
+        retries = _Retries(self)
         while True:
             try:
                 found = do()
@@ -608,7 +657,7 @@ class Runner:
                 raise
             except Exception as error:
                 self.health.trouble(part, error)
-                await tries.again(part, error)
+                await retries.pause_or_raise(part, error)
             else:
                 self.health.fine(part)
                 return found

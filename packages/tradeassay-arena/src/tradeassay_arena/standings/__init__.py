@@ -5,7 +5,7 @@ from tradeassay_arena.standings.board import (
     Pace as Pace,
     Standing as Standing,
     Standings as Standings,
-    account as account,
+    combined_returns as combined_returns,
     pace as pace,
     standings as standings,
 )

@@ -1,4 +1,7 @@
-"""An entry's settled decisions on one asset as arrays, and its trading behaviour."""
+"""Read each entry's settled decisions on each asset as arrays, and describe how entries trade.
+
+The settled decisions of one entry on one asset are called a *line*.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +27,7 @@ from tradeassay_arena.state.tables import bookings, corrections, decisions, roun
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection of lines; None selects all.
+    """Conditions on lines. A condition that is None excludes no line.
 
     ``first`` and ``last`` are ISO days, both included.
     """
@@ -37,6 +40,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     last: str | None = None
 
     def takes(self, entry: Entry) -> bool:
+        """Return whether an entry meets the conditions on entries, architectures and models."""
         pairs = (
             (self.entries, entry.id),
             (self.architectures, entry.architecture),
@@ -47,14 +51,20 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class EntrySeries:
-    """One entry on one asset. Every array has one item per settled live session, oldest first.
+    """The settled decisions of one entry on one asset, called a line.
 
-    ``moved`` is the asset's return after each decision, ``earned`` the entry's return net of fees.
-    ``trailing`` is the one-month return in the packet (NaN if missing). ``before`` is the position
-    before the decision. ``fees`` are the booked fees, ``prices`` the prices of the decisions.
-    ``account`` is the value of an account over all assets before each decision, or None if every
-    asset has a separate account. With ``account``, ``earned`` is the asset's contribution to it. A
-    round in which the arena asked no entry has the status :data:`UNASKED`.
+    Every array has one item per settled live session, oldest first.
+
+    - ``moved`` is the asset's return after each decision.
+    - ``earned`` is the entry's return, net of fees.
+    - ``trailing`` is the one-month return in the packet (NaN if missing).
+    - ``before`` is the position before each decision, and ``positions`` the position after it.
+    - ``fees`` are the booked fees, and ``prices`` the prices of the decisions.
+    - ``account`` is the value of an account over all assets before each decision. It is None if
+      every asset has a separate account. With ``account``, ``earned`` is the asset's contribution
+      to the account's return.
+    - ``statuses`` contains :data:`UNASKED` for a round in which the arena asked no entry.
+    - ``usd`` is the cost of the models' answers, or None if a cost is unknown.
     """
 
     entry: str
@@ -76,11 +86,11 @@ class EntrySeries:
 
     @property
     def nav(self) -> Floats:
-        """The value of 1 over time, starting before the first session."""
+        """The value of an account that starts with 1, before the first session and after each."""
         return growth(self.earned)
 
     def since(self, day: str) -> EntrySeries | None:
-        """Return the part that starts on a day, or None if it is empty."""
+        """Return the line from a day on, or None if there is no later session."""
         start = bisect_left(self.sessions, day)
         if start in (0, len(self.sessions)):
             return self if start == 0 else None
@@ -92,12 +102,15 @@ class EntrySeries:
 
     @property
     def worth(self) -> Floats:
-        """The account value before each decision, on the newest prices."""
+        """The account value before each decision, on corrected prices."""
         return self.nav[:-1] if self.account is None else self.account
 
 
 UNASKED = "unasked"
-"""The status of a round that the arena itself missed because it was not running or had no data."""
+"""The status of every slot of a round that the arena itself missed.
+
+The arena was not running, or had no data.
+"""
 
 _ARRAYS = ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
 Lines = Mapping[tuple[str, str], EntrySeries]
@@ -105,8 +118,9 @@ Lines = Mapping[tuple[str, str], EntrySeries]
 
 
 def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Lines:
-    """Return a season's lines that pass a filter, by entry and asset. Lines without settled
-    sessions are left out.
+    """Return a season's lines that pass a filter, by entry and asset.
+
+    Entries without a settled session on an asset have no line there.
     """
     wanted = wanted or Filter()
     where: list[ColumnElement[bool]] = (
@@ -122,10 +136,10 @@ def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Li
 
 
 class LineBook:
-    """All lines of a season. After the first read, only newly settled rounds are read. Safe to
-    share.
+    """A thread-safe cache of all lines of a season.
 
-    A correction, or a round settled after a later one, causes a full read.
+    After the first read, only newly settled rounds are read. Everything is read again after a
+    correction, or if a round was settled later than a round of a later session.
     """
 
     def __init__(self, store: Store, season: Season) -> None:
@@ -136,7 +150,7 @@ class LineBook:
         self._corrected: int | None = None
 
     def lines(self) -> Lines:
-        """Return the present lines. Earlier results do not change."""
+        """Return the present lines. Lines that were returned earlier do not change."""
         mine = {"season": self._season.id}
         with self._lock, self._store.read() as db:
             corrected = db.execute(select(func.max(corrections.c.id)).filter_by(**mine)).scalar()
@@ -157,8 +171,9 @@ class LineBook:
             return self._lines
 
     def _longer(self, parts: Lines) -> dict[tuple[str, str], EntrySeries] | None:
-        """Return the lines extended by newer parts, or None if a part does not begin after its
-        line.
+        """Return the lines extended by newer parts.
+
+        Returns None if a part does not begin after the end of its line.
         """
         made = dict(self._lines)
         for key, part in parts.items():
@@ -170,6 +185,7 @@ class LineBook:
 
 
 def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
+    """Return a line followed by a newer part of the same line."""
     arrays: dict[str, Any] = {
         name: np.concatenate((getattr(line, name), getattr(part, name))) for name in _ARRAYS
     }
@@ -179,6 +195,36 @@ def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
         arrays["account"] = np.concatenate((line.account, part.account))
     usd = None if line.usd is None or part.usd is None else line.usd + part.usd
     return replace(line, usd=usd, **arrays)
+
+
+class _SettledSlot(NamedTuple):
+    """The columns of a settled decision, in the order of the query ``_SETTLED``."""
+
+    entry: str
+    asset: str
+    session: str
+    action: str
+    status: str
+    position_before: int
+    position: int
+    fee: float
+    input_tokens: int | None
+    output_tokens: int | None
+    usd: float | None
+    round: int
+    id: int
+    earned: float
+    nav_before: float
+
+
+class _RoundPrices(NamedTuple):
+    """A settled round's return, the trailing return in its packet (NaN if missing), and its
+    price.
+    """
+
+    moved: float
+    trailing: float
+    price: float
 
 
 _SETTLED = (
@@ -194,75 +240,65 @@ _SETTLED = (
 
 
 def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
-    # Each settled round's return, the trailing return in its packet, and its price.
-    asked = select(*rounds.c["id", "base_price", "next_price", "momentum", "price"])
-    moves = {
-        id: (later / base - 1.0, float("nan") if momentum is None else momentum, price)
-        for id, base, later, momentum, price in db.execute(
-            asked.filter_by(season=season.id, phase="settled")
-        )
-    }
+    """Return the lines of the settled live decisions that match the conditions."""
+    query = select(*rounds.c["id", "base_price", "next_price", "momentum", "price"])
+    prices: dict[int, _RoundPrices] = {}
+    for id, base, later, momentum, price in db.execute(
+        query.filter_by(season=season.id, phase="settled")
+    ):
+        trailing = float("nan") if momentum is None else momentum
+        prices[id] = _RoundPrices(later / base - 1.0, trailing, price)
     # Returns of corrected decisions on the newest prices, and the account value before them, by
     # slot.
     newest = select(*bookings.c["slot", "earned", "restated_before"]).filter_by(season=season.id)
     newest = newest.where(bookings.c.number > 1).order_by(bookings.c.number)
     restated = {slot: (earned, before) for slot, earned, before in db.execute(newest)}
-    query = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
-    rows = db.execute(query).all()  # faster than reading row by row
-    asked_in = {made[11] for made in rows if made[4] != "missed"}
-    grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
-    for made in rows:
-        entry, asset, round, id = made[0], made[1], made[11], made[12]
-        if round in moves:
-            row = (*made[:13], *restated[id]) if id in restated else made
-            if round not in asked_in:
-                row = (*row[:4], UNASKED, *row[5:])
-            grouped.setdefault((entry, asset), []).append(row)
-    return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
+    settled = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
+    rows = [_SettledSlot._make(row) for row in db.execute(settled).all()]
+    asked_rounds = {row.round for row in rows if row.status != "missed"}
+    grouped: dict[tuple[str, str], list[_SettledSlot]] = {}
+    for row in rows:
+        if row.round not in prices:
+            continue
+        if row.id in restated:
+            earned, before = restated[row.id]
+            row = row._replace(earned=earned, nav_before=before)
+        if row.round not in asked_rounds:
+            row = row._replace(status=UNASKED)
+        grouped.setdefault((row.entry, row.asset), []).append(row)
+    return {key: _line(season, key, rows, prices) for key, rows in grouped.items()}
 
 
 def _line(
     season: Season,
     key: tuple[str, str],
-    rows: list[tuple[Any, ...]],
-    moves: dict[int, tuple[float, float, float]],
+    rows: list[_SettledSlot],
+    prices: dict[int, _RoundPrices],
 ) -> EntrySeries:
-    (
-        _,
-        _,
-        sessions,
-        actions,
-        statuses,
-        before,
-        positions,
-        fees,
-        read,
-        written,
-        usd,
-        ids,
-        _,
-        earned,
-        account,
-    ) = zip(*rows, strict=True)
-    moved = np.array([moves[id] for id in ids], dtype=np.float64)
-    costs = [None if u is None else float(u) for u in usd]
+    """Return the line of an entry on an asset (``key``) from its settled decisions."""
+    column = dict(zip(_SettledSlot._fields, zip(*rows, strict=True), strict=True))
+    moved, trailing, price = zip(*(prices[row.round] for row in rows), strict=True)
+    costs = [None if row.usd is None else float(row.usd) for row in rows]
+    account = None
+    if season.rules.cross_asset:
+        account = np.array(column["nav_before"], dtype=np.float64)
     return EntrySeries(
         entry=key[0],
         asset=key[1],
         kind=season.asset(key[1]).kind,
-        sessions=tuple(sessions),
-        actions=tuple(actions),
-        statuses=tuple(statuses),
-        before=np.array(before, dtype=np.int64),
-        positions=np.array(positions, dtype=np.int64),
-        earned=np.array(earned, dtype=np.float64),
-        moved=moved[:, 0],
-        trailing=moved[:, 1],
-        fees=np.array(fees, dtype=np.float64),
-        prices=moved[:, 2],
-        tokens=sum(int(n or 0) for n in (*read, *written)),
-        usd=None if any(c is None for c in costs) else math.fsum(c for c in costs if c is not None),
-        account=np.array(account, dtype=np.float64) if season.rules.cross_asset else None,
+        sessions=tuple(column["session"]),
+        actions=tuple(column["action"]),
+        statuses=tuple(column["status"]),
+        before=np.array(column["position_before"], dtype=np.int64),
+        positions=np.array(column["position"], dtype=np.int64),
+        earned=np.array(column["earned"], dtype=np.float64),
+        moved=np.array(moved, dtype=np.float64),
+        trailing=np.array(trailing, dtype=np.float64),
+        fees=np.array(column["fee"], dtype=np.float64),
+        prices=np.array(price, dtype=np.float64),
+        tokens=sum(int(row.input_tokens or 0) + int(row.output_tokens or 0) for row in rows),
+        usd=None if None in costs else math.fsum(cost or 0.0 for cost in costs),
+        account=account,
     )
 
 
@@ -270,11 +306,17 @@ Style = Literal["trend", "contrarian", "neither", "not scored"]
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of sessions, each with an interval. ``holding`` is the mean length of a position in
-    sessions.
+    """How an entry trades: shares of its sessions, each with an interval.
 
-    ``with_trend`` is the share of sessions in the market with a position in the direction of the
-    last month. ``style`` is trend or contrarian only if its interval excludes one half.
+    - ``long``, ``short`` and ``flat`` are the shares of sessions with that position.
+    - ``with_trend`` is the share of sessions in the market in which the position has the direction
+      of the last month's return.
+    - ``right`` is the share of sessions in the market in which the position has the direction of
+      the next return.
+    - ``changes`` is the share of sessions after the first in which the position changes.
+    - ``holding`` is the mean length of a position, in sessions.
+    - ``style`` is ``trend`` or ``contrarian`` only if the interval of ``with_trend`` excludes one
+      half.
     """
 
     entry: str
@@ -290,6 +332,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
+    """Return how an entry trades, over all of its lines."""
     found = [line for line in lines if line.entry == entry]
     empty = np.empty(0)
     held, trailing, moved = (
@@ -335,6 +378,10 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
 
 
 def first_day(lines: Mapping[tuple[str, str], EntrySeries]) -> dict[str, dict[str, str]]:
+    """Return each entry's action in each asset's first settled session, by asset and entry.
+
+    Entries that joined later are left out.
+    """
     found: dict[str, dict[str, str]] = {}
     opening: dict[str, str] = {}
     for line in lines.values():

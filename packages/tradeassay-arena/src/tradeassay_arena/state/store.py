@@ -1,12 +1,16 @@
-"""The only writer of the arena's database. Every method is one transaction and can safely be
-repeated.
+"""Write and read seasons, rounds, slots and calls in the arena's database.
 
-A process may die between any two transactions. Four rules make that safe. Rounds, slots, calls and
-bookings have unique keys. Only the worker with its lease decides a slot, and only while it is open.
-The phase of a round only moves forward. Each move does all of its work in one transaction.
+Other modules write through :meth:`Store.write`. Every method that writes does so in one transaction
+and can safely be repeated. A process may die between any two transactions. Four rules make this
+safe:
 
-Statements for every slot or round are built once, because building them takes longer than running
-them.
+- Rounds, slots, calls and bookings have unique keys.
+- Only the worker that leases a slot decides it, and only while the slot is open.
+- The phase of a round only moves forward.
+- Each move does all of its work in one transaction.
+
+Statements for every slot or round are built once, because building a statement takes longer than
+running it.
 """
 
 from __future__ import annotations
@@ -111,12 +115,13 @@ _ADD_ROUND = {
 
 
 class Amended(TradeassayError):
-    """The season was amended in the meantime, so the round has to be planned again."""
+    """Raised if the season was amended in the meantime. The round must be planned again."""
 
 
 class Store:
-    """Writes to the database, and the reads that writes need. ``committed`` is called with the name
-    of every committed transaction.
+    """The arena's database, with its transactions.
+
+    ``committed`` is called with the name of every transaction that :meth:`write` committed.
     """
 
     def __init__(self, engine: Engine, committed: Callable[[str], None] | None = None) -> None:
@@ -130,19 +135,17 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
-        """Return a connection inside one transaction.
+        """Open one transaction and yield its connection.
 
-        SQLite allows one writer at a time and makes others poll. Threads of one process wait here
-        instead, and the next thread continues at once.
+        SQLite allows one writer at a time and makes other writers poll. Threads of one process
+        therefore wait for a lock instead, and the next thread continues immediately.
         """
         with self._turn, self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self, what: str) -> Iterator[Connection]:
-        """Return a connection inside one transaction, for the arena's own modules. ``what`` names
-        it.
-        """
+        """Open one named transaction of the arena's modules and yield its connection."""
         with self.change() as connection:
             yield connection
         if self.committed is not None:
@@ -150,6 +153,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
+        """Open a connection for reading and yield it."""
         with self.engine.connect().execution_options(**self._reading) as connection:
             yield connection
 
@@ -188,10 +192,11 @@ class Store:
     def open_round(
         self, season: Season, packet: Packet, now: str, *, missed: str, shared: str | None
     ) -> Round:
-        """Open a round with a slot for every entry, or return the existing round.
+        """Return a session's round, and open it with a slot for every entry if there is none.
 
-        ``missed`` is the cause if the time to decide is over. All slots are then missed. ``shared``
-        is the present state of accounts over all assets, as JSON.
+        ``missed`` is the cause if the time to decide is over, and empty otherwise. With a cause,
+        all slots are missed. ``shared`` is the present state of accounts over all assets, as JSON.
+        Raises :class:`Amended` if ``season`` lacks an amendment.
         """
         body, asset, session = canonical_json(packet), packet.symbol, packet.date
         place = {"season": season.id, "asset": asset, "session": session, "stage": packet.phase}
@@ -230,25 +235,31 @@ class Store:
         return found
 
     def round(self, season: str, asset: str, session: str) -> Round | None:
+        """Return the round of an asset's session, or None if it was not opened."""
         found = self.rows(_FIND_ROUND, {"season": season, "asset": asset, "session": session})
         return read.read_row(Round, found[0]) if found else None
 
     def last_round(self, season: str, asset: str, before: str | None = None) -> Round | None:
+        """Return an asset's round with the latest session, or None if there is no round.
+
+        With ``before``, only rounds of sessions before that day are searched.
+        """
         query = _LAST_ROUND if before is None else _LAST_ROUND.where(t.rounds.c.session < before)
         found = self.rows(query, {"season": season, "asset": asset})
         return read.read_row(Round, found[0]) if found else None
 
     def packet(self, round: int) -> Packet:
+        """Return the packet of a round: the facts that its agents see."""
         return read.read_packet(self.scalar(_PACKET, {"round": round}))
 
     def claim(
         self, round: int, worker: str, now: float, until: float, most: int
     ) -> tuple[Slot, ...]:
-        """Lease up to ``most`` open slots of a round to a worker. ``now`` and ``until`` are real
-        seconds.
+        """Lease open slots of a round to a worker, and return them.
 
-        A worker gets its own leases back at once, because it only claims them again after a
-        restart.
+        At most ``most`` slots are leased, until ``until``. ``now`` and ``until`` are seconds of
+        real time. A worker gets its own unexpired leases again, because it claims a slot twice only
+        after a restart.
         """
         query = CLAIM.with_for_update(skip_locked=True) if self._locks else CLAIM
         asked = {"round": round, "worker": worker, "now": now, "most": most}
@@ -261,11 +272,13 @@ class Store:
         return found
 
     def open_slots(self, round: int) -> int:
+        """Return the number of open slots of a round."""
         return int(self.scalar(_OPEN, {"round": round}))
 
     def known(self, claimed: Sequence[Slot]) -> dict[int, SlotStart]:
-        """Return the recorded answers of slots of one round, and their agents' memory of the
-        asset.
+        """Return the recorded calls and the agent's memory of the asset for each claimed slot.
+
+        All slots must belong to one round. Keys are the ids of slots.
         """
         if not claimed:
             return {}
@@ -280,7 +293,7 @@ class Store:
         }
 
     def record_call(self, slot: int, made: ModelCall) -> None:
-        """Write an answer before the next question is asked."""
+        """Write one call to a model with its answer."""
         with self.write("call") as db:
             _insert_calls(db, [(slot, made)])
 
@@ -290,7 +303,8 @@ class Store:
     def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
-        Returns how many were closed. A slot that another worker has taken over is not changed.
+        Returns the number of closed slots. A slot that another worker has taken over is not
+        changed.
         """
         ours = {"ids": [decided.slot.id for decided in made], "worker": worker}
         with self.write("decide") as db:
@@ -357,7 +371,7 @@ class Store:
     def skip(
         self, season: str, asset: str, session: str, stage: Stage, cause: str, now: str
     ) -> None:
-        """Record a session without a round, unless it is on record."""
+        """Record that a session has no round, unless this is recorded already."""
         row = {
             "season": season,
             "asset": asset,
@@ -389,8 +403,8 @@ class Store:
     def amend(self, season: Season, made: Sequence[Amendment]) -> None:
         """Append amendments to the journal, after the existing amendments of ``season``.
 
-        Raises :class:`UserError` if another amendment was written first, or if a session that an
-        amendment changes was opened.
+        Raises :class:`UserError` if another amendment was written in the meantime, or if a round
+        was opened for a session that an amendment changes.
         """
         with self.write("amend") as db:
             self.lock_season(db, season.id)
@@ -415,13 +429,15 @@ class Store:
                 add_event(db, season.id, "amended", one.at, msgspec.structs.asdict(one))
 
     def lock_season(self, db: Connection, season: str) -> None:
-        """Lock the season until the end of this transaction. SQLite has one writer and needs no
-        lock.
+        """Lock the season until the end of this transaction.
+
+        On SQLite nothing is locked, because it allows only one writer.
         """
         if self._locks:
             db.execute(select(t.seasons.c.id).filter_by(id=season).with_for_update())
 
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
+        """Return an entry's memory of an asset, or None if nothing was stored."""
         body = self.scalar(
             select(t.memories.c.body).filter_by(season=season, entry=entry, asset=asset)
         )
@@ -430,10 +446,10 @@ class Store:
     def advance(
         self, round: Round, moves: Callable[[Connection], dict[str, Any] | None], to: str, now: str
     ) -> bool:
-        """Move a round to its next phase. ``moves`` does the work in the same transaction and
-        returns the event's body.
+        """Move a round to the phase ``to``, and return whether it moved.
 
-        Returns False and changes nothing if the round has left its phase or ``moves`` returns None.
+        ``moves`` does the work in the same transaction and returns the body of the event. Nothing
+        changes if the round has already left its phase or ``moves`` returns None.
         """
         with self.write(to) as db:
             lock = _PHASE.with_for_update() if self._locks else _PHASE
@@ -451,7 +467,10 @@ class Store:
 
 
 def book(db: Connection, made: Sequence[tuple[Slot, Booking]], *, rewarded: bool = False) -> None:
-    """Append bookings to the journal, and with ``rewarded`` their returns to the reward log."""
+    """Append bookings to the journal.
+
+    With ``rewarded``, the returns are also appended to the log of rewards.
+    """
     if not made:
         return
     rows, paid = [], []
@@ -472,6 +491,7 @@ def _missed_because(cause: str) -> str:
 
 
 def read_call(row: Any, unpacked: Callable[[bytes], bytes] = unpacked) -> ModelCall:
+    """Return the call of a row of ``calls``. ``unpacked`` decompresses its bodies."""
     _, number, purpose, digest, request, reply = row
     request, reply = unpacked(request), unpacked(reply)
     return ModelCall(
@@ -494,7 +514,7 @@ def decided_row(decided: ClosedSlot) -> dict[str, Any]:
 
 
 def close_slots(db: Connection, made: Sequence[ClosedSlot]) -> None:
-    """Write decisions, each with its memory and the calls not yet written."""
+    """Write the decisions of closed slots, with their memories, unwritten calls and events."""
     if not made:
         return
     closed, kept, told = [], [], []
@@ -539,12 +559,13 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
 
 
 def insert_unless(db: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert statement that supports a clause for existing rows."""
+    """Return an insert statement of the database's dialect, which has ON CONFLICT clauses."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def add_unless_there(db: Connection, table: Table, row: Mapping[str, Any]) -> bool:
-    """Insert a row. Returns False and changes nothing if a row with one of its unique keys exists.
+    """Insert a row unless a row with one of its unique keys exists, and return whether it was
+    inserted.
 
     Waits for a row that another transaction is writing.
     """
@@ -553,7 +574,7 @@ def add_unless_there(db: Connection, table: Table, row: Mapping[str, Any]) -> bo
 
 
 def add_event(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
-    """Append an event to the journal, in the transaction of the change it reports."""
+    """Append an event to the journal, in the transaction of the reported change."""
     db.execute(
         _ADD_EVENT, {"season": season, "kind": kind, "at": at, "body": _ENCODE(body).decode()}
     )

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay_arena.rounds.feed import AssetFacts, Due
+from tradeassay_arena.rounds.feed import AssetFacts, PlannedSession
 from tradeassay_arena.rounds.running import Publish
 from tradeassay_arena.season import Season
 from tradeassay_arena.state.store import Store
@@ -59,7 +59,9 @@ def stream_publisher(
     news.
     """
 
-    async def publish(season: Season, due: Due, facts: AssetFacts) -> tuple[NewsShown, ...]:
+    async def publish(
+        season: Season, due: PlannedSession, facts: AssetFacts
+    ) -> tuple[NewsShown, ...]:
         stream = StreamStore(store, season.id)
         if (given := stream.news(due)) is not None:
             return given
@@ -74,7 +76,7 @@ class _Editor:
 
     stream: StreamStore
     season: Season
-    due: Due
+    due: PlannedSession
     model: Model | None
     checker: Model | None
 
@@ -183,7 +185,7 @@ class _Editor:
         return await self.stream.answer(item, model, request, place)
 
 
-def _from_facts(season: Season, due: Due, facts: AssetFacts) -> list[RawItem]:
+def _from_facts(season: Season, due: PlannedSession, facts: AssetFacts) -> list[RawItem]:
     """Return the items of a feed at a decision time: its news, its reports, and the price."""
     now, stored = iso(due.at), season.asset(due.asset).dataset
     raw = partial(RawItem, asset=due.asset, fetched_at=now)

@@ -18,7 +18,7 @@ from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.agreement import krippendorff_alpha
 from tradeassay.metrics.intervals import rate_measure
-from tradeassay_arena.rounds.feed import Due
+from tradeassay_arena.rounds.feed import PlannedSession
 from tradeassay_arena.state.rows import packed, read_row, unpacked
 from tradeassay_arena.state.store import Store, add_event, add_unless_there, insert_unless
 from tradeassay_arena.state.tables import (
@@ -52,7 +52,7 @@ class StreamStore:
     def __init__(self, store: Store, season: str) -> None:
         self._store, self._season = store, season
 
-    def news(self, due: Due) -> tuple[NewsShown, ...] | None:
+    def news(self, due: PlannedSession) -> tuple[NewsShown, ...] | None:
         """Return the stored news of a round, or None."""
         given = {"season": self._season, "asset": due.asset, "session": due.session}
         body = self._store.scalar(_GIVEN, given)
@@ -66,7 +66,7 @@ class StreamStore:
         return {row.id: _read_item(row) for row in self._store.rows(_KNOWN, asked)}
 
     def write(
-        self, due: Due, added: Sequence[StreamItem], news: tuple[NewsShown, ...]
+        self, due: PlannedSession, added: Sequence[StreamItem], news: tuple[NewsShown, ...]
     ) -> tuple[NewsShown, ...]:
         """Store the new items and the news of a round, or return the stored news. The first writer
         wins.
