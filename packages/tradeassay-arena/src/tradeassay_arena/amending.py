@@ -1,7 +1,7 @@
-"""The changes that an operator may make while a season runs.
+"""Make the changes that an operator may make while a season runs.
 
 An amendment is a dated event of the journal and appears on the page of rules. It never changes a
-round that was played before.
+round that was opened before.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from tradeassay_bench.core.time import parse_day
 class AmendmentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's request for a change.
 
-    ``day`` is its first or last session (None: as soon as possible). ``values`` are the new
-    settings.
+    ``day`` is the first or last session of the change, or None for the earliest possible session.
+    ``values`` are the new settings.
     """
 
     change: Change
@@ -52,7 +52,7 @@ def amend(store: Store, season: Season, asked: AmendmentRequest) -> tuple[Amendm
     """Amend a season and return the new amendments.
 
     Raises :class:`UserError` if the target does not exist, if the same change was made before, or
-    if it would alter rounds that were played.
+    if the change would alter rounds that were opened before.
     """
     check_text("name of the person who amends", asked.by, 64)
     if season.amendments and asked.now < season.amendments[-1].at:
@@ -155,8 +155,9 @@ def _end(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Mad
 
 
 def _begin(season: Season, asked: AmendmentRequest, played: dict[str, str]) -> Made:
-    """Return the amendment that adds an entry or an asset. Its settings have the same names as in a
-    season file.
+    """Return the amendment that adds an entry or an asset.
+
+    The settings in the request have the same names as in a season file.
     """
     kind: type[Entry] | type[Asset] = Entry if asked.change == "join" else Asset
     name = "id" if kind is Entry else "symbol"
@@ -243,8 +244,10 @@ _MAKES: dict[str, Callable[[Season, AmendmentRequest, dict[str, str]], Made]] = 
 
 
 def parse_values(given: Sequence[str]) -> dict[str, Any]:
-    """Parse ``NAME=VALUE`` pairs. Numbers, true, false and lists are read as JSON, other values as
-    text.
+    """Return values by name, from texts of the form ``NAME=VALUE``.
+
+    Numbers, true, false and lists are read as JSON, and other values as text. Raises
+    :class:`UserError` for a text of another form.
     """
     found: dict[str, Any] = {}
     for text in given:

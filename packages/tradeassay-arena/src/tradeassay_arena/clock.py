@@ -1,6 +1,4 @@
-"""The arena's clocks: the wall clock, and a replay at any speed. Functions take their clock as an
-argument.
-"""
+"""Provide the arena's clocks: the wall clock, and a replay at any speed."""
 
 from __future__ import annotations
 
@@ -16,24 +14,25 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 def since_boot() -> float:
-    """Return the seconds of a clock that nobody can set. Time asleep is included on systems that
-    count it.
+    """Return the seconds since the machine started, from a clock that cannot be set.
+
+    Time in which the machine slept is included on systems that count it.
     """
     kind = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if kind is None else time.clock_gettime(kind)
 
 
 BELIEVE_S = 300.0
-"""How long a newly set time must last before it is believed, in seconds."""
+"""Time in seconds that a newly set time must last before it is used."""
 
 
 class LiveClock:
-    """The machine's clock, checked against a clock that cannot be set (``steady``, in seconds).
+    """The machine's clock, checked against ``steady``, a clock in seconds that cannot be set.
 
-    If the two differ by more than two seconds, the old time continues until the new time has lasted
-    for ``BELIEVE_S``. A clock that is wrong for a minute therefore loses nothing. For ``BELIEVE_S``
-    after a start the time is not certain. The clock waits in short steps, so a machine that slept
-    wakes up in time.
+    If the two clocks differ by more than two seconds, the old time continues until the new time has
+    lasted for ``BELIEVE_S``. No session is lost if the clock is wrong for a minute. For
+    ``BELIEVE_S`` after a start, the time is not certain. The clock waits in short steps, so a
+    machine that slept continues in time.
     """
 
     live = True
@@ -77,7 +76,7 @@ class LiveClock:
 
     @property
     def jumped(self) -> str:
-        """A warning that the clock was set and is not believed yet, or an empty text."""
+        """A warning that the clock was set and the new time is not used yet, or an empty text."""
         self.now()
         if self._other is None:
             return ""
@@ -94,12 +93,11 @@ class LiveClock:
 
 
 class ReplayClock:
-    """A clock that jumps from event to event. It stands still between waits, so no session can be
-    missed.
+    """A clock that moves from event to event and stands still between waits.
 
-    ``speed`` is replayed time per real time (None: as fast as the machine can). The clock starts at
-    the first instant that is waited for. After a restart that instant is the end of the stored
-    rounds, so the position need not be stored.
+    No session can be missed. ``speed`` is replayed time per real time, or None for no pauses. The
+    clock starts at the first instant that is waited for. After a restart this instant follows the
+    stored rounds, so the clock's time need not be stored.
     """
 
     live = False
@@ -115,7 +113,10 @@ class ReplayClock:
         return self._at
 
     async def wait_until(self, at: Instant) -> None:
-        """Move to ``at`` and sleep according to the speed. The first wait never sleeps."""
+        """Move the clock to ``at``, and sleep according to the speed.
+
+        The first wait never sleeps.
+        """
         if at <= self._at:
             return
         if self._speed is not None and self._at > 0:
@@ -130,10 +131,10 @@ _UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
 
 
 def parse_speed(text: str) -> float | None:
-    """Parse the speed of a replay. ``1d/2s`` is a day every two seconds. ``max`` is as fast as
-    possible (None).
+    """Return the speed of a replay, as replayed time per real time.
 
-    Raises :class:`UserError` for any other form.
+    ``1d/2s`` is a day every two seconds. ``max`` is no pauses (None). Raises :class:`UserError` for
+    any other form.
     """
     if text == "max":
         return None

@@ -1,6 +1,6 @@
-"""Replay a season in the order of its journal, if its prices cannot be read a second time.
+"""Replay a season in the order of its journal, for prices that cannot be read a second time.
 
-Packets, prices and times of events are read from the journal. The arena's own engine computes
+Packets, prices and times of events are read from the journal. The arena's own code computes
 everything else: stages, slots, decisions, bookings, rewards, and the events that report them.
 """
 
@@ -25,14 +25,14 @@ from tradeassay_bench.core.errors import RunError
 
 _NEWS = msgspec.json.Decoder(tuple[NewsShown, ...])
 _COPIED = ("amended", "corrected", "held", "word", "review", "stream")
-"""Events that cannot be computed again: the words of an operator, a vendor or an expert."""
+"""Events that cannot be computed again: words from an operator, a vendor or an expert."""
 _FROM_PACKET = ("history", "annual_report", "quarterly_report")
 
 
 class JournalReplay:
     """Replays a season from its journal in ``db`` into ``store``.
 
-    ``faults`` lists events that the arena's engine could not have written, as (where, what).
+    ``faults`` lists events that the arena could not have written, as (place, description).
     ``revised`` contains the assets whose prices were revised.
     """
 
@@ -55,10 +55,10 @@ class JournalReplay:
 
     @property
     def decides(self) -> bool:
-        """Whether decisions can be made again.
+        """Whether decisions can be computed again.
 
-        They cannot if prices of an account over all assets were revised: the packets of that time
-        are then unknown.
+        This is not possible if prices were revised for an account over all assets, because the
+        packets of that time are then unknown.
         """
         return not (self.revised and self._spec.rules.cross_asset)
 
@@ -113,7 +113,7 @@ class JournalReplay:
     def _open(self, place: tuple[str, str], now: str) -> None:
         row = self._rounds.get(place)
         if row is None:
-            return  # the comparison finds that the round is missing
+            return  # The comparison reports the missing round.
         asset, session = place
         last = self._store.last_round(self._spec.id, asset)
         if last is not None and last.phase != "settled":
@@ -195,7 +195,7 @@ class JournalReplay:
             now,
         )
 
-    # -- what the journal holds ------------------------------------------------------------------
+    # -- rows of the journal ----------------------------------------------------------------------
 
     def _all(self, table: Any) -> Any:
         return self._db.execute(select(table).filter_by(season=self._evidence.season.id)).all()
@@ -219,23 +219,21 @@ class JournalReplay:
         return "warm-up" if warming else "live"
 
     def _is_next(self, place: tuple[str, str], settled_at: str) -> bool:
-        """Return whether the asset has no round between ``place`` and the session that settled
-        it.
-        """
+        """Return whether the asset has no round between a round and the session that settled it."""
         asset, session = place
         played = self._rounds.keys() - self._skipped
         between = [day for day in self._sessions[asset] if session < day < settled_at]
         return session < settled_at and not any((asset, day) in played for day in between)
 
     def _late_rounds(self) -> dict[tuple[str, str], str]:
-        """Return the rounds that were opened after their time to decide, each with the cause."""
+        """Return the cause for each round that was opened after its time to decide."""
         query = select(t.events.c.body).filter_by(season=self._spec.id, kind="missed")
         found = {}
         for (text,) in self._db.execute(query):
             try:
                 body = msgspec.json.decode(text, type=dict[str, Any])
             except UNDECODABLE:
-                continue  # replaying the event reports it
+                continue  # The replay of the event reports it.
             if "price" in body:
                 place = str(body.get("asset")), str(body.get("session"))
                 found[place] = str(body.get("cause"))

@@ -1,8 +1,8 @@
-"""A season's answers as a recording, and the replay of a season from a recording.
+"""Pack a season's answers as a recording, and replay a season from a recording.
 
 The replay gives the same decisions and the same standings. A recorded season contains
-``season.json`` (its frozen spec), ``decisions.jsonl``, ``standings.json`` and a recording for every
-entry and asset with a model. It contains neither the prompts nor texts written by other people.
+``season.json`` (the frozen spec), ``decisions.jsonl``, ``standings.json``, and a recording for each
+asset of every entry with a model. It contains neither prompts nor texts written by other people.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ T = TypeVar("T")
 
 
 class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one slot. ``failures`` contains only kinds. The replay restores their
-    messages.
+    """The outcome of one slot.
+
+    ``failures`` contains only the kinds of failures. The replay restores their messages.
     """
 
     asset: str
@@ -72,7 +73,7 @@ class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Tapes(RecordingStore):
-    """Recordings by asset and entry."""
+    """The recordings of a season, by asset and entry."""
 
     def path(self, episode: str) -> Path:
         return self.folder / _tape_name(*episode.split("/", 1)[1].rsplit("/", 1))
@@ -96,10 +97,11 @@ def pack_season(
     precision: str,
     command: str = "",
 ) -> archive.RecordingLabel:
-    """Pack the answers of a season (None: the newest) into ``file``.
+    """Pack the answers of a season into ``file``, and return the label of the recording.
 
-    Raises :class:`UserError` for a season that cannot be replayed: it is not finished, its prices
-    were live, a model summarised its news, or it has an outside entry.
+    If ``season`` is None, the newest season is packed. Raises :class:`UserError` for a season that
+    cannot be replayed: it is not finished, its prices were live, a model summarised its news, or it
+    has an outside entry.
     """
     with _copied(db, season) as (store, spec):
         outside = [entry.id for entry in spec.entries if entry.architecture in OUTSIDE]
@@ -137,7 +139,7 @@ def pack_season(
 
 
 def _recordings(store: Store, season: Season) -> dict[str, bytes]:
-    """Return a recording without prompts for every entry with a model, by file name."""
+    """Return recordings without prompts of the entries with a model, by file name."""
     found: dict[str, list[bytes]] = {}
     params = season_params(season)
     for slot in _slots(store, season.id):
@@ -166,7 +168,7 @@ def recorded_season(opened: archive.OpenRecording) -> Season:
 
 
 def replaying(opened: archive.OpenRecording) -> ModelOpener:
-    """Return an opener of models that return only the answers of a recorded season."""
+    """Return an opener of models that give only the answers of a recorded season."""
     try:
         lines = (opened.folder / DECISIONS).read_bytes().splitlines()
         recorded = [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
@@ -209,8 +211,9 @@ class _ModelThatTimesOut:
 
 
 def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
-    """Return the differences between a replayed season and its recording, in decisions and
-    standings.
+    """Return the differences between a replayed season and its recording.
+
+    Decisions and standings are compared.
     """
     season = recorded_season(opened)
     with _copied(db, season.id) as (store, played):
@@ -230,9 +233,9 @@ def season_differences(opened: archive.OpenRecording, db: Path) -> list[str]:
 
 
 def replayed_differences(opened: archive.OpenRecording) -> list[str]:
-    """Replay a recorded season from its answers alone and return the differences.
+    """Replay a recorded season from its answers alone, and return the differences.
 
-    Raises :class:`RecordingMismatch` for a question that was not recorded.
+    Raises :class:`RecordingMismatch` if an agent asks a question that was not recorded.
     """
     with tempfile.TemporaryDirectory() as place:
         db = Path(place) / "arena.db"
@@ -281,7 +284,10 @@ def _slots(store: Store, season: str) -> list[Slot]:
 
 @contextmanager
 def _copied(db: Path, season: str | None) -> Iterator[tuple[Store, Season]]:
-    """Open a copy of a database, because even a reader leaves files next to an open database."""
+    """Yield the store and a season of a copy of a database.
+
+    A copy is opened, because even a reader leaves files next to an open database.
+    """
     with tempfile.TemporaryDirectory() as place:
 
         def opened(url: str) -> Engine:

@@ -1,8 +1,8 @@
-"""The record of a season's decisions, and the journal of its replay.
+"""Compare the replay of a season with the record of its decisions.
 
-Rules decide again. Agents with a model ask their questions again and receive the recorded replies.
-Only decisions of outside agents and replies that never came are copied from the record, because
-they cannot be made again. They are counted.
+In the replay, rules decide again. Agents with a model ask their questions again and receive the
+recorded replies. Decisions of outside agents, and failures without a reply, are copied from the
+record, because they cannot be computed again. Copied facts are counted.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ Place = tuple[str, str, str]
 class Evidence:
     """The decisions and replies in a season's database.
 
-    ``faults`` lists contradictions as (where, what). ``taken`` counts the facts copied from the
-    record, ``live`` the replies of models that cannot be called again, ``odd`` the replies with
-    unlikely token counts.
+    - ``faults`` lists contradictions as (place, description).
+    - ``taken`` counts the facts copied from the record.
+    - ``live`` counts the replies of models that cannot be called again.
+    - ``odd`` counts the replies with unlikely token counts.
     """
 
     def __init__(self, db: Connection, season: Season) -> None:
@@ -63,11 +64,14 @@ class Evidence:
         self._said: dict[tuple[str, ModelParams], dict[int, tuple[AskModel, ModelReply]]] = {}
 
     def calls(self, asset: str, session: str, entry: str) -> dict[int, ModelCall]:
-        """Return the replies in a slot by question number. Reads one round at a time."""
+        """Return the replies in a slot by question number.
+
+        The replies of one round are read at a time.
+        """
         if self._round[0] != (asset, session):
             entries = self._slots.get((asset, session), {})
             found: dict[str, dict[int, ModelCall]] = {}
-            once = cache(unpacked)  # models of the same architecture receive the same questions
+            once = cache(unpacked)  # Models of the same architecture receive the same questions.
             for row in self._db.execute(CALLS, {"slots": list(entries)}).all():
                 found.setdefault(entries[row[0]], {})[row[1]] = read_call(row, once)
             self._round = (asset, session), found
@@ -75,14 +79,15 @@ class Evidence:
 
     @property
     def outside(self) -> dict[str, RecordedAgent]:
-        """The outside agents, each of which repeats its recorded decisions."""
+        """The outside agents by entry, each of which repeats its recorded decisions."""
         outside = (entry.id for entry in self.season.all_entries if entry.architecture in OUTSIDE)
         return {id: RecordedAgent(self, id) for id in outside}
 
     @asynccontextmanager
     async def opener(self, name: str, params: ModelParams) -> AsyncIterator[Model]:
-        """Open a model for the replay. A scripted model answers again. Any other model returns its
-        recorded replies.
+        """Open a model for the replay and yield it.
+
+        A scripted model answers again. Any other model returns its recorded replies.
         """
         if parse_name(name).route == "scripted":
             async with open_model(name, params) as model:
@@ -91,10 +96,10 @@ class Evidence:
             yield _RecordedModel(self, name)
 
     def check(self, closed: ClosedSlot) -> ClosedSlot:
-        """Compare the questions and replies of a replayed slot with the record, and return its
-        decision.
+        """Compare the questions and replies of a replayed slot with the record.
 
-        A decision without a recorded reply fails in the same way as in the record.
+        Returns the decision of the slot. A decision without a recorded reply fails in the same way
+        as in the record.
         """
         slot = closed.slot
         place = slot.asset, slot.session, slot.entry
@@ -143,10 +148,10 @@ class _CachingModel:
         self.name, self._evidence, self._model, self._said = model.name, evidence, model, said
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Return the model's reply. Raises :class:`RunError` if the recorded decision ended without
-        this reply.
+        """Return the model's reply.
 
-        Even a scripted model times out on a busy machine, and is not called when over the budget.
+        Raises :class:`RunError` if the recorded decision ended without this reply. Even a scripted
+        model times out on a busy machine, and is not called over the budget.
         """
         where = slot_of(place)
         row = self._evidence.rows.get(where)
@@ -157,7 +162,9 @@ class _CachingModel:
             and place.index not in self._evidence.calls(*where)
         ):
             raise RunError(NO_REPLY)
-        known = self._said.get(id(request))  # the stored question keeps its id from being reused
+        known = self._said.get(
+            id(request)
+        )  # The question is stored, so that its id cannot be reused.
         if known is None:
             if len(self._said) >= 1024:
                 self._said.clear()
@@ -236,7 +243,7 @@ def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:
 
 
 class ReplayStore(Store):
-    """The journal of a replay. Replies are compared with the record instead of being written again.
+    """The database of a replay, in which replies are compared with the record and not written.
 
     The replay is the only reader and its result is discarded, so everything is one transaction.
     """
@@ -253,7 +260,7 @@ class ReplayStore(Store):
     def change(self) -> Iterator[Connection]:
         if (
             self._failed is not None
-        ):  # the failed change was not rolled back, so it cannot be tried again
+        ):  # The failed change was not rolled back, so it cannot be tried again.
             raise self._failed
         try:
             yield self._connection

@@ -1,5 +1,6 @@
-"""``tradeassay reproduce ama``: the seasons on the manual's page of the paper, played or replayed
-from recordings.
+"""Reproduce the paper AMA: run or replay the seasons on the manual's page of the paper.
+
+``tradeassay reproduce ama`` calls :func:`play_seasons`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]:
-    """Play one season per recording, and one season of the named models with the paper's four
+    """Run one season per recording, and one season of the named models with the paper's four
     agents.
 
     Returns the record of all seasons, and whether a season stopped at the cap on dollars.
@@ -91,8 +92,9 @@ def play_seasons(request: PaperPlay, asking: Asking) -> tuple[PaperRecord, bool]
 def _play_season(
     db: Path, season: Season, opener: ModelOpener | None, asking: Asking, say: Callable[[str], None]
 ) -> bool:
-    """Continue a season from the end of its database. Returns whether it stopped at the cap on
-    dollars.
+    """Continue a season from the end of its database.
+
+    Returns whether the season stopped at the cap on dollars.
     """
     from tradeassay_arena.clock import parse_speed
     from tradeassay_arena.rounds.spending import SeasonCapped, spent_usd

@@ -1,5 +1,6 @@
-"""A season: the frozen rules of one competition. A changed spec is another season with separate
-standings.
+"""Define a season: the frozen rules of one competition.
+
+A changed spec is another season with separate standings.
 """
 
 from __future__ import annotations
@@ -24,31 +25,31 @@ from tradeassay_bench.core.time import SECOND, Instant, parse_day, parse_iso
 Scalar = bool | int | float | str
 T = TypeVar("T")
 BASELINE = "buy-and-hold"
-"""The entry that every season has, even if its spec does not name it."""
+"""The id of the baseline, an entry of every season that need not be in its spec."""
 
 PREFIX = "live/"
-"""The prefix of a ``dataset`` with live prices."""
+"""The prefix of the ``dataset`` of an asset with live prices."""
 NO_LIVE_RANKS = (
     "a live season shows accounts and no ranks, because its agents decide after the price at which "
     "they are filled"
     " is known"
 )
-"""Why a live season has no ranks: an agent could look at the market once more before it decides."""
+"""The reason why a live season has no ranks, as it is displayed."""
 FILLED_AT_DECISION = "this replay decides at the price it is filled at"
-"""The note on every replay that follows the paper."""
+"""The note on every replay in which agents decide at the price of the fill, as in the paper."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A traded asset. ``dataset`` names the source of its prices: a stored data set or a synthetic
-    world.
+    """A traded asset.
 
-    A stock follows the sessions and early closes of its exchange. Crypto trades every day.
+    ``dataset`` names the source of its prices: a stored data set, a synthetic world or a live
+    source. A stock follows the sessions and early closes of its exchange. Crypto trades every day.
     ``calendar`` names the exchange of a live asset if its symbol and source do not identify it.
-    ``second`` is another live source to compare bars with. ``first``, ``last`` and ``live_from``
-    are the asset's own days if they differ from the season's. ``names`` are other names of the
-    asset in the news. ``cik`` is its number at the SEC.
+    ``second`` is another live source whose bars are compared with the first. ``first``, ``last``
+    and ``live_from`` are the asset's own days if they differ from the season's. ``names`` are other
+    names of the asset in the news. ``cik`` is its number at the SEC.
     """
 
     symbol: str
@@ -64,7 +65,7 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A participant: an architecture, and its model if it has one."""
+    """A participant: an architecture, with a model if the architecture needs one."""
 
     id: str
     architecture: str
@@ -78,10 +79,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def shown(self) -> str:
-        """The entry's kind, followed by its individual name.
+        """The displayed name: the entry's kind, followed by its label.
 
-        That name is the operator's label. An entry without a model and without a label shows its
-        id, because nothing else distinguishes two programs over HTTP.
+        An entry without a model and without a label has its id instead, because nothing else
+        distinguishes two programs over HTTP.
         """
         if self.id == BASELINE:
             return self.label
@@ -90,12 +91,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rules from the paper's future work. All are off unless a season turns them on.
+    """Optional rules from the paper's future work, which are off by default.
 
-    - ``cross_asset``: one account per entry over all assets, sized by the allocation of each
-      decision.
-    - ``messages``: entries may publish a message. The other entries see it from the next session.
-    - ``feedback``: every settled decision is written to a reward log for agents that learn.
+    - ``cross_asset``: each entry has one account over all assets. The allocation of a decision is
+      its share of the account.
+    - ``messages``: entries may publish a message. Other entries see the message from the next
+      session on.
+    - ``feedback``: every settled decision is written to a log of rewards for agents that learn.
     """
 
     cross_asset: bool = False
@@ -104,12 +106,12 @@ class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits beyond which a live bar is doubtful. A doubtful bar delays its round until an
-    operator accepts it or a second look confirms it.
+    """The limits beyond which a live bar is doubtful.
 
-    ``stock_jump`` and ``crypto_jump`` are the largest moves from the previous close. ``apart`` is
-    the largest distance from the second source. The vendor is queried again after ``look_again_s``
-    seconds.
+    A doubtful bar delays its round until an operator accepts it or a second look confirms it.
+    ``stock_jump`` and ``crypto_jump`` are the largest accepted moves from the previous close, as
+    fractions. ``apart`` is the largest accepted distance from the second source. The second look is
+    ``look_again_s`` seconds after the first.
     """
 
     stock_jump: float = 0.4
@@ -142,10 +144,11 @@ class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Live filings. ``edgar`` queries the SEC about every asset with a ``cik``. The SEC requires a
-    ``contact`` (a mail address).
+    """Settings for live filings.
 
-    ``address`` is the server of the lists of filings, for example a mirror.
+    With ``edgar``, the SEC is queried about every asset with a ``cik``. The SEC requires a
+    ``contact`` (a mail address). ``address`` is the server of the lists of filings, for example a
+    mirror.
     """
 
     edgar: bool = False
@@ -156,7 +159,7 @@ class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model that summarises news, the model that checks summaries, and their language.
 
-    Without a ``model`` news is shown in its original words. Without a ``checker`` nothing is
+    Without a ``model``, agents get the original news. Without a ``checker``, summaries are not
     checked.
     """
 
@@ -166,13 +169,12 @@ class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits in dollars and tokens for the season, for one entry, and for one session day. None is
-    no limit.
+    """Limits in dollars and in tokens for the season, for one entry, and for one session day.
 
-    Spending is read from the database, so a restart does not reset it. An entry over a limit fails
-    with the kind ``over_budget`` and holds. A decision in progress is not interrupted. A season
-    with a limit in dollars is only played if every model has a price. Summaries of the news are not
-    counted.
+    A limit of None is no limit. Spending is read from the database, so a restart does not reset it.
+    A decision of an entry over a limit fails with the kind ``over_budget``, and the entry holds. A
+    decision in progress is not interrupted. A season with a limit in dollars runs only if the price
+    of every model is known. Summaries of the news are not counted.
     """
 
     usd: float | None = None
@@ -214,26 +216,32 @@ _RANGES: dict[str, tuple[float, float]] = {
     "delay_s": (0, 10**9),
 }
 LIVE_DELAY_S = 900
-"""Default time from the close to the decision in a live season. Vendors publish the last bar late.
+"""Default time from the close to the decision in a live season, in seconds.
+
+Vendors publish the last bar late.
 """
 
 
 Change = Literal["join", "withdraw", "rename", "add", "retire", "reopen", "extend", "rule"]
 AMENDABLE = ("fee_bp", "window_s", "timeout_s", "delay_s", "news_days")
-"""The rules that an amendment may change. Any other change needs a new season."""
+"""The rules that an amendment may change.
+
+Any other change needs a new season.
+"""
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that an operator made while a season ran. It is in force from the session ``day``.
+    """A change that an operator made while a season ran. It is in force from the session ``day``
+    on.
 
     - ``join``: the entry in ``value`` takes part.
-    - ``withdraw``: an entry does not decide after ``day``; its position stays.
+    - ``withdraw``: an entry makes no decision after ``day`` and keeps its position.
     - ``rename``: an entry gets the label ``value``.
     - ``add``: the asset in ``value`` is traded.
     - ``retire``: an asset has no session after ``day``.
-    - ``reopen``: the skipped session ``day`` of an asset is played after all.
+    - ``reopen``: the skipped session ``day`` of an asset is run after all.
     - ``extend``: the season's last day is ``day``.
-    - ``rule``: the rule ``what`` is ``value``.
+    - ``rule``: the rule ``what`` has the value ``value``.
     """
 
     number: int
@@ -245,9 +253,9 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
 
     def late(self, opened: Mapping[str, str]) -> bool:
-        """Return whether a session that this amendment changes was already opened.
+        """Return whether a round was opened for a session that this amendment changes.
 
-        ``opened`` contains the newest opened session of every asset.
+        ``opened`` maps every asset to its newest session with a round.
         """
         own = self.change in ("retire", "reopen", "add")
         newest = opened.get(self.what, "") if own else max(opened.values(), default="")
@@ -260,16 +268,18 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     ``benchmark`` is the version of prompts and protocol. ``first`` and ``last`` are ISO days. A
     season with ``last`` None has no planned end. The first ``warmup`` sessions of each asset, or
-    those before ``live_from``, let the agents learn and do not count. ``warmup_position`` decides
-    about the position at the end of a warm-up. With ``kept`` the live account begins with that
-    position at a value of 1 and pays no fee for it. With ``closed`` it begins flat.
+    the sessions before ``live_from``, let the agents learn and do not count. With the
+    ``warmup_position`` ``kept``, a live account begins with the position at the end of the warm-up
+    and pays no fee for it. With ``closed`` it begins without a position. Both begin with the value
+    1.
 
-    ``delay_s`` is the time from the close to the decision (None: zero in a replay, a quarter of an
-    hour live). ``window_s`` is the time after that within which a decision is accepted. With
-    ``fee_bp`` None the convention's fee applies.
+    ``delay_s`` is the time from the close to the decision. None means zero in a replay and a
+    quarter of an hour in a live season. ``window_s`` is the time after the delay within which a
+    decision is accepted. All times are in seconds. With ``fee_bp`` None, the convention's fee
+    applies.
 
     ``amendments`` and ``founded`` (the hash of the spec) are not part of a spec. :func:`amended`
-    sets them in the amended season, which has every entry that ever joined.
+    sets both in the amended season, which has every entry that ever joined.
     """
 
     id: str
@@ -343,8 +353,9 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return asset.first or self.first, asset.last or self.last
 
     def warming(self, asset: Asset, session: str, number: int) -> bool:
-        """Return whether a session belongs to the warm-up. ``number`` is its index among the
-        asset's sessions, from 0.
+        """Return whether a session belongs to the warm-up.
+
+        ``number`` is the session's index among the asset's sessions, from 0.
         """
         begins = asset.live_from or self.live_from
         return session < begins if begins is not None else number < self.warmup
@@ -358,27 +369,26 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def keeps_position(self) -> bool:
         """Whether a live account begins with the position of its warm-up.
 
-        One account over all assets never does, because its assets may become live on different
-        days.
+        An account over all assets never does, because its assets may become live on different days.
         """
         return self.warmup_position == "kept" and not self.rules.cross_asset
 
     def _changed(self, change: Change) -> dict[str, str]:
-        """Return the targets of all amendments of one kind, with the day of each."""
+        """Return the day of each amendment of one kind, by its target."""
         return {one.what: one.day for one in self.amendments if one.change == change}
 
     @property
     def joined(self) -> dict[str, str]:
-        """The entries that joined later, with their first day."""
+        """The first day of each entry that joined later, by entry."""
         return self._changed("join")
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """The entries that were withdrawn, with the last day of their decisions."""
+        """The last day of decisions of each withdrawn entry, by entry."""
         return self._changed("withdraw")
 
     def on(self, session: str) -> Season:
-        """Return the season as of a day: the entries, assets and rules in force."""
+        """Return the season with the entries, assets and rules that are in force on a day."""
         if not self.amendments:
             return self
         joined, added = self.joined, self._changed("add")
@@ -412,7 +422,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def price_note(self) -> str:
-        """The note on fill prices that every page must show; may be empty."""
+        """The note on fill prices that every page must display, or an empty text."""
         if self.live:
             return NO_LIVE_RANKS
         return FILLED_AT_DECISION if self.convention == "paper" else ""
@@ -436,11 +446,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
     def asset(self, symbol: str) -> Asset:
-        """Return an asset. Raises :class:`UserError` for an unknown symbol."""
+        """Return the asset with a symbol. Raises :class:`UserError` for an unknown symbol."""
         return self._known("asset", symbol, {asset.symbol: asset for asset in self.assets})
 
     def entry(self, id: str) -> Entry:
-        """Return an entry or the baseline. Raises :class:`UserError` for an unknown id."""
+        """Return the entry or baseline with an id. Raises :class:`UserError` for an unknown id."""
         return self._known("entry", id, {entry.id: entry for entry in self.all_entries})
 
     def _known(self, kind: str, name: str, known: dict[str, T]) -> T:
@@ -458,11 +468,10 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def amended(season: Season, made: Iterable[Amendment]) -> Season:
-    """Return a season with its amendments: every entry that ever joined and every asset with its
-    days.
+    """Return a season with its amendments.
 
-    Names and the last day are the present values. Changed rules depend on the day, see
-    :meth:`Season.on`.
+    It has every entry that ever joined, and every asset with its days. Names and the last day are
+    the present values. Changed rules depend on the day, see :meth:`Season.on`.
     """
     made, replace = tuple(made), msgspec.structs.replace
     if not made:
@@ -501,8 +510,9 @@ _ALWAYS: dict[type, frozenset[str]] = {
     Entry: frozenset(("model", "label")),
     OptionalRules: frozenset(("cross_asset", "messages", "feedback")),
 }
-"""Settings with a default that every stored spec contains. Never add one here: old hashes would
-change.
+"""Settings with a default that every stored spec contains.
+
+Never add a setting here, because the hashes of stored specs would change.
 """
 
 
@@ -519,7 +529,9 @@ def _frozen(value: Any) -> Any:
     }
 
 
-_fields = cache(msgspec.structs.fields)  # msgspec computes them anew on every call
+_fields = cache(
+    msgspec.structs.fields
+)  # The hints are stored, because msgspec computes them on every call.
 
 
 def load_season(path: Path) -> Season:

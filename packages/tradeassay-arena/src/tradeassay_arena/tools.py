@@ -1,6 +1,7 @@
-"""The arena's part of the commands for runs and seasons: see :mod:`tradeassay_bench.runs.seasons`.
+"""Implement the arena's part of the commands for runs and seasons.
 
-Each method imports its own modules, because a command uses only one method.
+See :mod:`tradeassay_bench.runs.seasons`. Each method imports its own modules, because a command
+uses only one method.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ArenaTools(SeasonTools):
-    """Plays, verifies and displays the seasons of a database."""
+    """Runs, verifies and displays the seasons of a database."""
 
     def verify(self, db: str, *, pages: Path | None = None) -> VerifyReport:
         from tradeassay_arena.verifying import verify_arena

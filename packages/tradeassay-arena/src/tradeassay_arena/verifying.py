@@ -1,7 +1,8 @@
-"""Verify an arena's database: replay its seasons from their data and recorded replies, and compare.
+"""Verify an arena's database: replay its seasons, and compare every row.
 
-If the data cannot be read again (prices were live, or the data set is not installed), the journal
-is replayed on its own packets and prices.
+A season is replayed from its data and recorded replies. If its data cannot be read again, the
+season is replayed from the packets and prices in its journal. This is the case for live prices, and
+for a data set that is not installed.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ from tradeassay_bench.runs.verify.report import RUNNERS_CLAIM, VerifyReport
 
 _PHASES = ("opened", "executed", "settled")
 _MOST = 25
-"""The most contradictions of one table that are listed. The rest is counted."""
+"""Maximum number of listed contradictions per table. Further contradictions are only counted."""
 _OF_SEASONS = (
     *(t.rounds, t.decisions, t.bookings, t.door_agents, t.rewards, t.events, t.memories),
     *(t.stream_items, t.stream_rounds, t.skipped),
 )
 _UNPLAYED = (".json", ".html", ".css", ".js", ".svg", ".xml", ".txt")
 _NOT_PAGES = ("now.json", ".written.json")
-"""Files of a site that do not follow from the journal: the state of workers and of the writer."""
+"""Files of a site that do not follow from the journal: the states of workers and writer."""
 
 Found = Iterator[tuple[str, str]]
 Place = tuple[Any, ...]
@@ -68,10 +69,9 @@ Rows = dict[Place, Place]
 
 
 def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None) -> VerifyReport:
-    """Verify all seasons in a database, and the ``pages`` written from it.
+    """Return a report on all seasons in a database, and on the ``pages`` written from it.
 
-    Raises :class:`RunError` for a file that is not an arena's database, and for an arena without a
-    season.
+    Raises :class:`RunError` if the file is not an arena's database or contains no season.
     """
     with tempfile.TemporaryDirectory() as place:
         try:
@@ -134,10 +134,10 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
 
 
 def copied_database(db: str, place: Path) -> str:
-    """Return a copy of an SQLite file in the state that the next reader would see. The file is not
-    changed.
+    """Return the path of a copy of an SQLite file, in the state that the next reader would see.
 
-    Raises :class:`RunError` for a database with views or triggers that are not the arena's.
+    The file itself is not changed. Raises :class:`RunError` for a database with tables, views or
+    triggers that are not the arena's.
     """
     if "://" in db:
         return db
@@ -187,8 +187,9 @@ def copied_database(db: str, place: Path) -> str:
 
 
 def operators_choice(season: Season) -> str:
-    """Return a sentence on the operator's choices: every setting that differs from its default, and
-    all labels.
+    """Return a sentence on the operator's choices.
+
+    It lists all labels, and every setting that differs from its default.
     """
     plain = Season(
         id=season.id,
@@ -219,11 +220,11 @@ def operators_choice(season: Season) -> str:
 
 
 def _other_pages(store: Store, folder: Path) -> Iterator[str]:
-    """Render every page again from the journal. Yields the files that differ, are missing, or do
-    not belong to the site.
+    """Yield a message for each file that is missing, differs, or does not belong to the site.
 
-    Line ends are not compared, because git changes them. Files created by desktops are ignored. The
-    arena's own server writes its pages only in English.
+    Every page is rendered again from the journal. Line ends are not compared, because git changes
+    them. Files created by desktops are ignored. The arena's own server writes its pages only in
+    English.
     """
     languages = LANGUAGES if (folder / "zh").exists() else LANGUAGES[:1]
     made = [render_front(store, languages=languages)]
@@ -259,7 +260,7 @@ class _Season:
         self._db, self._store, self._row, self._home = db, store, row, home
 
     def check(self) -> None:
-        """Check the spec, then play the season again from its data or from its journal."""
+        """Check the spec, then replay the season from its data or from its journal."""
         season = self._spec()
         if season is None:
             return
@@ -330,8 +331,9 @@ class _Season:
             return None
 
     def _amended(self, season: Season) -> Season:
-        """Return the amended season, and check that no amendment changes a session that was opened
-        before.
+        """Return the amended season.
+
+        An amendment that changes a session with an earlier round is reported as a contradiction.
         """
         query = (
             select(t.events.c.kind, t.events.c.body)
@@ -339,7 +341,7 @@ class _Season:
             .order_by(t.events.c.seq)
         )
         made: list[Amendment] = []
-        opened: dict[str, str] = {}  # the newest opened session of every asset
+        opened: dict[str, str] = {}  # The newest session with a round, by asset.
         for kind, body in self._db.execute(query.where(t.events.c.kind.in_(("amended", "opened")))):
             if kind == "opened":
                 here = msgspec.json.decode(body, type=dict[str, Any])
@@ -378,8 +380,9 @@ class _Season:
     # -- played again ------------------------------------------------------------------------------
 
     def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
-        """Replay the season from its data into a new journal, up to its newest event, and compare
-        row by row.
+        """Replay the season from its data into a new journal, and compare row by row.
+
+        The replay ends at the newest event of the season.
         """
         try:
             dues = feed.due(season)
@@ -438,7 +441,7 @@ class _Season:
     # -- played again from its journal -----------------------------------------------------------
 
     def _play_journal(self, season: Season, evidence: Evidence) -> None:
-        """Replay the events of the journal on its prices, and compare row by row."""
+        """Replay the events of the journal with its prices, and compare row by row."""
         spec = msgspec.json.decode(self._row.spec, type=Season)
         created = self._row.created_at
         self.notes.append(f"{season.id} was created at {created}, as recorded")
@@ -506,13 +509,14 @@ class _Season:
 
 
 def _kept(table: Table) -> tuple[str, ...]:
-    """Return the columns of a table that are compared."""
+    """Return the names of a table's columns that are compared."""
     return tuple(name for name in table.c.keys() if name not in _KEYS[table.name][1])
 
 
 class _Journal(NamedTuple):
-    """The rows of a season by table, each under a key without ids, which differ between
-    databases.
+    """The rows of a season by table.
+
+    Keys contain no ids, because ids differ between databases.
     """
 
     rows: dict[str, Rows]
@@ -591,7 +595,7 @@ _CLAIMS: dict[str, tuple[Table, ...]] = {
 def _under_way(
     here: _Journal, there: _Journal, dues: dict[tuple[str, str], Instant], until: Instant
 ) -> set[Place]:
-    """Return the newest rounds of each asset that are less advanced than in the replay."""
+    """Return the newest rounds of each asset that have advanced less than in the replay."""
     mine, at = here.rows[t.rounds.name], _kept(t.rounds).index("phase")
     newest: dict[str, str] = {}
     for asset, session in mine:
@@ -612,8 +616,9 @@ def _under_way(
 def _differences(
     tables: tuple[Table, ...], here: _Journal, there: _Journal, open_: set[Place]
 ) -> Found:
-    """Yield the differences between rows and the replay. Rounds in ``open_`` may still be in
-    progress.
+    """Yield the differences between the recorded rows and the replayed rows.
+
+    Rounds in ``open_`` may still be in progress.
     """
     for table in tables:
         found, again = here.rows[table.name], there.rows[table.name]
@@ -683,7 +688,7 @@ def _drop_repeatable(here: _Journal, there: _Journal, revised: Collection[str]) 
 
 
 class _Line(NamedTuple):
-    """A booking in a journal: its decision, its number there, and its columns."""
+    """A booking in a journal: its decision, its number for the decision, and its columns."""
 
     decision: Place
     number: int
@@ -691,7 +696,7 @@ class _Line(NamedTuple):
 
 
 def _lines(journal: _Journal, season: Season) -> dict[Place, list[_Line]]:
-    """Return the bookings of every account in the order in which they were written."""
+    """Return the bookings of every account, in the order of writing."""
     names = _kept(t.bookings)
     accounts: dict[Place, list[_Line]] = {}
     for place, columns in journal.rows["bookings"].items():
@@ -704,11 +709,11 @@ def _lines(journal: _Journal, season: Season) -> dict[Place, list[_Line]]:
 
 
 def _restated(here: _Journal, there: _Journal, season: Season) -> Found:
-    """Compare the accounts that a revision of prices has changed, and remove their bookings from
-    both journals.
+    """Compare the accounts that a revision of prices has changed, and yield the differences.
 
-    The replay uses the newest prices from the beginning. The newest line of a decision must agree
-    with the replay. Every line must begin with the final value of the previous line.
+    The bookings of these accounts are removed from both journals. The replay uses the newest prices
+    from the beginning. The newest line of a decision must agree with the replay. Every line must
+    begin with the final value of the previous line.
     """
     again = _lines(there, season)
     for account, lines in sorted(_lines(here, season).items()):

@@ -34,8 +34,9 @@ _SHARED = msgspec.json.Decoder(dict[str, dict[str, Any]])
 
 
 def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
-    """Return the packet of each entry in a round: the common packet, its position and its past
-    outcomes.
+    """Return the packet of each entry in a round.
+
+    It has the common facts, the entry's position, and the entry's past outcomes.
     """
     common, season = store.packet(round.id), season.on(round.session)
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
@@ -71,21 +72,21 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
 
 @lru_cache(maxsize=512)
 def _written(request: AskModel) -> tuple[bytes, str]:
-    """Return a question in its stored form, with its hash. Several models receive the same
-    question.
+    """Return a question in its stored form, with its hash.
 
-    The question as data is left out. It is never sent to a model and repeats the messages.
+    The question as data is left out, because it is never sent to a model and repeats the messages.
+    Results are cached, because several models receive the same question.
     """
     body = canonical_json(msgspec.structs.replace(request, given=msgspec.UNSET))
     return body, sha256_bytes(body)
 
 
 class _SlotRecord:
-    """Records the questions and answers of one slot. It is a
-    :class:`~tradeassay_bench.play.episode.Recorder`.
+    """Records the questions and answers of one slot.
 
-    An answer that costs money or cannot be repeated is written at once, before anything depends on
-    it. Other answers are written together with the decision (``unwritten``).
+    The class is a :class:`~tradeassay_bench.play.episode.Recorder`. An answer that costs money or
+    cannot be repeated is written immediately. Other answers are written together with the decision
+    (``unwritten``).
     """
 
     def __init__(
@@ -135,14 +136,16 @@ class _SlotRecord:
 
 
 class NeverAsked(TimeoutError):
-    """A recorded decision timed out before this question, after all earlier questions were
-    answered.
+    """Raised if a recorded decision timed out before this question.
+
+    All earlier questions were answered.
     """
 
 
 class _NoModel:
-    """The placeholder for the model of an entry without a model. Raises :class:`DataError` when
-    called.
+    """The placeholder for the model of an entry without a model.
+
+    It raises :class:`DataError` if it is asked.
     """
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
@@ -158,10 +161,10 @@ async def run_deliberation(
     *,
     in_turn: bool,
 ) -> AgentChoice:
-    """Run a deliberation to its end. Questions that are yielded together are asked at once, and
-    numbered in their order.
+    """Run a deliberation to its end, and return the choice.
 
-    With ``in_turn`` they are asked one after another, which is cheaper if answers take no time.
+    Questions that are yielded together are asked concurrently and numbered in their order. With
+    ``in_turn`` they are asked one after another, which is cheaper for answers that take no time.
     """
     answer, number = recorded(model, record), 0
     try:
@@ -205,9 +208,9 @@ B = TypeVar("B")
 class Batcher(Generic[A, B]):
     """Combines calls of the same moment into one call. Each caller receives its own result.
 
-    When a round opens, fifty agents arrive at once. Fifty separate calls would need fifty threads
-    of one interpreter and fifty transactions on one disk. With ``thread`` the call runs in a
-    separate thread.
+    When a round opens, fifty agents may answer at the same moment. Fifty separate calls would need
+    fifty threads of one interpreter and fifty transactions on one disk. With ``thread``, the
+    combined call runs in a separate thread.
     """
 
     def __init__(self, do: Callable[[Sequence[A]], Sequence[B]], *, thread: bool = True) -> None:
@@ -216,7 +219,7 @@ class Batcher(Generic[A, B]):
         self._asking: asyncio.Task[None] | None = None
 
     async def ask(self, what: A) -> B:
-        """Return the result for one argument. Raises what the call raises."""
+        """Return the result for one argument. Raises the error of the combined call."""
         here = asyncio.get_running_loop()
         if self._asking is None or self._asking.done() or self._asking.get_loop() is not here:
             self._asked = []
@@ -226,7 +229,9 @@ class Batcher(Generic[A, B]):
         return await answer
 
     async def _ask(self) -> None:
-        while self._asked:  # in small batches, so that the first callers do not wait for the last
+        while (
+            self._asked
+        ):  # Small batches, so that the first callers do not wait for the last caller.
             now, self._asked = self._asked[:64], self._asked[64:]
             await self._answer(now)
 
@@ -236,9 +241,9 @@ class Batcher(Generic[A, B]):
             found = await asyncio.to_thread(self._do, asked) if self._thread else self._do(asked)
         except (
             BaseException
-        ) as error:  # the callers must get the error, or they would wait for ever
+        ) as error:  # The callers must get the error. Otherwise they would wait for ever.
             apart = isinstance(error, Exception) and not isinstance(error, OperationalError)
-            if len(now) > 1 and apart:  # a single argument may be the cause
+            if len(now) > 1 and apart:  # A single argument may be the cause.
                 for one in now:
                     await self._answer([one])
                 return
@@ -249,7 +254,7 @@ class Batcher(Generic[A, B]):
                 raise
             return
         for (_, answer), given in zip(now, found, strict=True):
-            if not answer.done():  # the caller may be gone
+            if not answer.done():  # The caller may have stopped waiting.
                 answer.set_result(given)
 
 
@@ -257,8 +262,8 @@ class Batcher(Generic[A, B]):
 class SlotDecider:
     """Decides slots. Time-outs, budgets and faults of agents become HOLD decisions with a reason.
 
-    Slots that are decided at the same moment are ``closed`` in one transaction, because a disk
-    takes as long for one slot as for fifty.
+    Slots that are decided at the same moment are closed in one transaction (``closed``), because a
+    disk takes as long for one slot as for fifty.
     """
 
     store: Store
@@ -267,7 +272,9 @@ class SlotDecider:
     closed: Batcher[ClosedSlot, int]
 
     async def decide(self, slot: Slot, packet: Packet, known: SlotStart) -> ClosedSlot | None:
-        """Decide one slot. A decision that cannot be repeated is written at once. Any other
+        """Decide one slot.
+
+        A decision that cannot be repeated is written immediately, and None is returned. Any other
         decision is returned, and the caller writes it later.
         """
         agent = self.agents.get(slot.entry)
@@ -302,7 +309,7 @@ class SlotDecider:
             late = f"no decision within {self.season.timeout_s} s"
             decided = _closed(slot, packet, record, _failure("timeout", late))
         except (SQLAlchemyError, RecordingMismatch, SeasonCapped):
-            raise  # a fault of the database, the recording or the budget, not of the agent
+            raise  # This is a fault of the database, the recording or the budget, not of the agent.
         except (TradeassayError, ValueError) as error:
             decided = _closed(slot, packet, record, _failure("agent", str(error)))
         except Exception as error:
@@ -326,7 +333,10 @@ def _failure(kind: str, text: str) -> AgentChoice:
 
 
 def _closed(slot: Slot, packet: Packet, record: _SlotRecord, choice: AgentChoice) -> ClosedSlot:
-    """Return a slot's decision with its answers and cost so far. A failed decision has them too."""
+    """Return a closed slot with its choice, its answers and its cost so far.
+
+    A failed decision has answers and cost too.
+    """
     unpriced = choice.status == "failed" and record.count and not record.answered
     return ClosedSlot(
         slot=slot,
@@ -339,13 +349,13 @@ def _closed(slot: Slot, packet: Packet, record: _SlotRecord, choice: AgentChoice
 
 
 def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
-    """Return a sentence on the budget limit that a slot exceeds, or None."""
+    """Return a sentence on the budget limit that stops a slot, or None."""
     budget = season.budget
     if not budget.any:
         return None
     own = decisions.c
     used = own.input_tokens + own.output_tokens
-    sums = (  # a negative reported cost does not increase the budget
+    sums = (  # A negative reported cost must not increase the budget.
         func.coalesce(func.sum(case((own.usd > 0, own.usd), else_=0.0)), 0.0),
         func.coalesce(func.sum(case((used > 0, used), else_=0)), 0),
         func.coalesce(func.sum(case((own.usd.is_(None) & (used > 0), 1), else_=0)), 0),

@@ -1,7 +1,7 @@
-"""The health of a worker: its state and its troubles, in the process and in the database.
+"""Report the health of a worker: its state and its problems, in the process and in the database.
 
-A worker writes a report every few seconds of real time. It cannot do so without its database. A
-reader of the report then sees its age and shows "stalled" instead of "live".
+A worker writes a report every few seconds of real time. Without its database it cannot write. A
+reader of the last report then sees the report's age and displays "stalled" instead of "live".
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from tradeassay_bench.core.time import SECOND, Instant, iso
 
 WorkerState = Literal["live", "replay", "stalled", "finished", "stopped"]
 SILENT_S = 90.0
-"""A worker without a report for this many seconds is stalled, whatever its last report stated."""
+"""Number of seconds without a report after which a worker is stalled, whatever it reported."""
 
 BEAT_S = 15.0
 Level = Literal["warning", "alarm", "stalled"]
-"""``warning``: the season can continue without the part. ``alarm``: a person should look at it.
-``stalled``: nothing can be played.
+"""The severity of a problem.
+
+``warning``: the season can continue without the part. ``alarm``: a person should look at the part.
+``stalled``: no round can be run.
 """
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that fails repeatedly: the time of the first failure, the number of failures, the last
-    error and its level.
+    """A part that fails repeatedly.
+
+    It has the time of the first failure, the number of failures, the last error and its level.
     """
 
     part: str
@@ -62,8 +65,9 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset's newest price divided by its close of a session. Unfinished sessions are included.
-    No booking uses it.
+    """An asset's newest price divided by its close of a session.
+
+    Unfinished sessions are included. No booking uses this price.
     """
 
     session: str
@@ -72,9 +76,10 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health:
-    """The health of one worker. ``now`` is real time, in seconds. Thread-safe.
+    """The health of one worker. The class is thread-safe.
 
-    ``say`` is called once when a part begins to fail, and once when every part works again.
+    ``now`` returns real time in seconds. ``say`` is called with a message when a part begins to
+    fail, and when every part works again.
     """
 
     def __init__(
@@ -94,8 +99,9 @@ class Health:
         self.say: Callable[[str], None] = lambda text: None
 
     def trouble(self, part: str, error: BaseException, level: Level = "stalled") -> None:
-        """Record that a part failed. The worker is stalled if nothing can be played without that
-        part.
+        """Record that a part failed.
+
+        With the level ``stalled``, the worker is stalled until the part works again.
         """
         text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
         with self._lock:
@@ -149,9 +155,10 @@ class Health:
             )
 
     def beat(self, store: Store, *, force: bool = False) -> bool:
-        """Write a report to the database every few seconds. Returns False if it was not yet time.
+        """Write a report to the database every few seconds, and return whether it was time for a
+        report.
 
-        A database that is missing, or whose disk is full, is recorded as a trouble and does not
+        A database that is missing, or whose disk is full, is recorded as a problem and does not
         stop the worker.
         """
         now = self._now()
@@ -176,10 +183,10 @@ class Health:
 
 
 def claim_name(base: str, where: str) -> tuple[str, IO[str] | None]:
-    """Return a worker name that no other process of this machine uses at ``where``, and its open
-    lock file.
+    """Return a worker name that no other process of this machine uses, and its open lock file.
 
-    A restarted process gets its old name again. A second process gets the next number.
+    ``where`` names the database. A restarted process gets its old name again. A second process gets
+    the next number.
     """
     try:
         import fcntl
@@ -217,7 +224,7 @@ def _iso(seconds: float) -> str:
 def read_workers(
     store: Store, season: str | None = None, now: float | None = None
 ) -> tuple[WorkerHealth, ...]:
-    """Return the reports of a season's workers (None: of all seasons), by name."""
+    """Return the last reports of a season's workers, by name. None means all seasons."""
     at = time.time() if now is None else now
     query = select(workers).order_by(workers.c.season, workers.c.worker)
     found = []

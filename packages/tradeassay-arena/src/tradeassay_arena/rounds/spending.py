@@ -1,4 +1,4 @@
-"""The cost of a season's models so far, and the stop of a season at a command's cap on dollars."""
+"""Compute the cost of a season's models so far, and stop a season at a command's cap on dollars."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ UNANSWERED = UNAVAILABLE | {"agent", "timeout"}
 
 
 class SeasonCapped(UserError):
-    """The cap on dollars is reached. The season stops before the question and can be continued."""
+    """Raised if the cap on dollars is reached.
+
+    The season stops before the question and can be continued.
+    """
 
 
 def capped(opener: ModelOpener) -> ModelOpener:
     """Return an opener whose models raise :class:`SeasonCapped` if the budget refuses a question.
 
-    A decision that failed for lack of money would stay in the journal for ever. A season that stops
-    can be continued.
+    Without this error, the decision would fail for lack of money and stay in the journal for ever.
+    A season that stops can be continued.
     """
 
     @asynccontextmanager
@@ -59,8 +62,9 @@ class _CappedModel:
 
 
 def season_models(season: Season) -> tuple[str, ...]:
-    """Return the models of a season: those of its entries, and those that summarise and check its
-    news.
+    """Return the models of a season.
+
+    These are the models of its entries, and the models that summarise and check its news.
     """
     names = [entry.model for entry in season.all_entries]
     return tuple(
@@ -71,8 +75,9 @@ def season_models(season: Season) -> tuple[str, ...]:
 
 
 def check_prices(season: Season) -> None:
-    """Raise :class:`UserError` if the season has a budget in dollars and the price of a model is
-    unknown.
+    """Raise :class:`UserError` if a budget in dollars cannot be enforced.
+
+    This is the case if the price of a model is unknown.
     """
     if not season.budget.in_dollars:
         return
@@ -87,10 +92,10 @@ def check_prices(season: Season) -> None:
 
 
 def failed_decisions(store: Store, season: Season) -> tuple[Counter[str], int]:
-    """Return how many decisions of models failed without an answer, by cause, and the number of all
-    decisions.
+    """Count the decisions of models that failed without an answer.
 
-    An unusable answer is the agent's own failure and counts in the standings.
+    Returns the number of failures by cause, and the number of all decisions. An unusable answer is
+    the agent's own failure and is not counted here.
     """
     models = list(_models_by_entry(store, season))
     query = select(decisions.c.status, decisions.c.failures).where(
@@ -115,7 +120,7 @@ def _models_by_entry(store: Store, season: Season) -> dict[str, str]:
 def spent_usd(store: Store, season: Season, prices: PriceTable) -> float:
     """Return the dollar cost of the answers in a season's database, as far as prices are known.
 
-    A question without a bill, because its answer was lost, counts as the highest possible cost of
+    A question whose answer was lost has no bill. It is counted with the highest possible cost of
     one attempt.
     """
     spent, most_output = 0.0, season_params(season).max_tokens
