@@ -1,5 +1,6 @@
-"""The live market: rounds that are decided exactly once, a checked information stream, and web
-pages.
+"""Run live seasons: rounds that are decided exactly once, a checked information stream, web pages.
 
 Paper trading only. Import the submodules directly. They need the extra ``[arena]``.
+
+A season runs in :class:`tradeassay_arena.rounds.running.Runner`.
 """

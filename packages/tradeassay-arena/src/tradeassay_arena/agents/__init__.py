@@ -24,14 +24,14 @@ agents.
 
 T = TypeVar("T")
 ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
-"""Opens a model by name, for example from recorded answers."""
+"""Opens a model by name, for example a model that gives recorded answers."""
 
 
 class InsideAgent(Protocol):
     """An agent that deliberates with a model.
 
-    Its dialogue is a generator of questions. The arena sends and records each question. The
-    dialogue of a decision depends only on its arguments and the answers.
+    Its dialogue is a generator of questions. The arena asks and records each question. The dialogue
+    of a decision depends only on its arguments and the answers.
     """
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation: ...
@@ -39,10 +39,10 @@ class InsideAgent(Protocol):
 
 @runtime_checkable
 class OutsideAgent(Protocol):
-    """An agent that decides outside the arena: over HTTP, over a pipe or in Python. Nothing it
-    sends is trusted.
+    """An agent that decides outside the arena: over HTTP, over a pipe or in Python.
 
-    Every failure is a choice with status ``failed``, never an exception.
+    Its answers are not trusted. Every failure is a choice with the status ``failed``, never an
+    exception.
     """
 
     async def decide(self, packet: Packet) -> AgentChoice: ...
@@ -50,11 +50,11 @@ class OutsideAgent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntryAgent:
-    """The agent of an entry and its model (None for rules and outside agents).
+    """The agent of an entry with its model, or with None for rules and outside agents.
 
-    ``each_call``: every answer is written as soon as it arrives, because a second request would
-    cost money or return a different answer. ``recorded``: answers come from a recording, so there
-    are no waits and no time-outs.
+    With ``each_call``, every answer is written as soon as it arrives, because a second request
+    would cost money or return a different answer. With ``recorded``, answers come from a recording,
+    so there are no waits and no time-outs.
     """
 
     agent: InsideAgent | OutsideAgent
@@ -64,10 +64,7 @@ class EntryAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same decision can be made again for free.
-
-        Writing it can then be postponed.
-        """
+        """Whether the same decision can be made again for free, so that writing it can wait."""
         return not isinstance(self.agent, OutsideAgent) and (
             self.model is None or not self.each_call
         )
@@ -105,12 +102,11 @@ async def entry_agents(
     opener: ModelOpener,
     recorded: bool,
 ) -> AsyncIterator[dict[str, EntryAgent]]:
-    """Open every model once and yield the agent of every entry, by id. Leaving the block closes the
-    models.
+    """Open every model once and yield the agent of every entry, by id.
 
-    ``recorded``: ``opener`` opens recorded models, which answer for free. Raises :class:`UserError`
-    for an unknown architecture or rule, an architecture without a model, or an outside entry
-    without an agent.
+    Leaving the block closes the models. ``recorded`` is whether ``opener`` opens recorded models,
+    which answer for free. Raises :class:`UserError` for an unknown architecture or rule, an
+    architecture without a model, or an outside entry without an agent.
     """
     params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
@@ -150,9 +146,7 @@ def check_entries(season: Season, outside: Collection[str] = ()) -> None:
 
 
 def _made(season: Season, entry: Entry, outside: Mapping[str, T]) -> InsideAgent | T:
-    """Return the agent of an entry: a rule, an architecture for its model, or its agent in
-    ``outside``.
-    """
+    """Return an entry's agent: a rule, an architecture, or its agent in ``outside``."""
     kind = entry.architecture
     if kind == "rule":
         name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))

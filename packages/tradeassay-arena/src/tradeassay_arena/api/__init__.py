@@ -1,3 +1,1 @@
-"""Participation of outside agents: registration, tokens, limits, and the HTTP and MCP
-interfaces.
-"""
+"""Let outside agents take part: registration, tokens, limits, and the HTTP and MCP interfaces."""

@@ -1,9 +1,9 @@
-"""The arena's API for outside agents, shared by HTTP and MCP.
+"""Register outside agents, give them packets and take their answers, for HTTP and MCP.
 
-All state is in the arena's database, so one process may answer agents while another plays rounds.
-An agent sees only its own packet and its own past. No method returns another entry's rows.
+All state is in the arena's database, so one process may answer agents while another process runs
+rounds. An agent sees only its own packet and its own past. No method returns another entry's rows.
 
-A token is 256 random bits and is shown once. Only a salted hash is stored. Slow hashes protect
+A token has 256 random bits and is displayed once. Only a salted hash is stored. Slow hashes protect
 passwords that people choose. A random token cannot be guessed, so a fast hash is as safe, and wrong
 tokens cannot keep the server busy.
 """
@@ -44,7 +44,7 @@ from tradeassay_bench.core.time import SECOND, Clock, iso, parse_iso
 
 
 class Rejected(Exception):
-    """A rejected request. ``status`` is its HTTP status."""
+    """Raised for a rejected request. ``status`` is the HTTP status."""
 
     def __init__(
         self, status: int, detail: str, *, hint: str | None = None, retry_s: float | None = None
@@ -63,8 +63,9 @@ class RegisteredAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision that is waiting for an agent: its packet, and the hash that the answer must
-    repeat.
+    """A decision that waits for an agent.
+
+    It has the packet, and the hash of the packet that the answer must repeat.
     """
 
     slot: int
@@ -85,7 +86,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class OwnDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the agent's own decisions; ``earned`` is None until it is settled."""
+    """One of an agent's decisions. ``earned`` is None until the decision is settled."""
 
     slot: int
     asset: str
@@ -99,7 +100,7 @@ class OwnDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnReward(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the reward log. Only seasons with the rule ``feedback`` have one."""
+    """A line of the log of rewards. Only seasons with the rule ``feedback`` have this log."""
 
     slot: int
     asset: str
@@ -146,10 +147,10 @@ Place = tuple[str, str, str, str]
 """A season, an entry, an asset and a session."""
 
 FRESH_S = 2.0
-"""How long a season stays cached, in seconds."""
+"""Time in seconds that a season stays cached."""
 
 MOST = 500
-"""The most rows of its past that an agent receives at once."""
+"""Maximum number of rows of its past that an agent receives in one answer."""
 
 _TOKEN = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 # Statements are built once, because building one takes longer than running it.
@@ -197,12 +198,15 @@ def _new_token() -> tuple[str, dict[str, Any]]:
 
 
 def _fits(token: re.Match[str], row: Any) -> bool:
-    """Return whether a token's secret matches the hash in a row. Compares in constant time."""
+    """Return whether a token's secret matches the hash in a row.
+
+    The comparison takes constant time.
+    """
     return hmac.compare_digest(_digest(token[2], row.salt), row.digest)
 
 
 class AgentApi:
-    """Registration, decisions and history of outside agents, over one database. Thread-safe.
+    """Registration, decisions and history of outside agents in one database. Thread-safe.
 
     ``clock`` is the clock of the rounds, so a wrong wall clock rejects no answer.
     """
@@ -213,11 +217,13 @@ class AgentApi:
         self._seasons: dict[str, tuple[float, Season]] = {}
         self.sent: dict[
             int, tuple[Any, str]
-        ] = {}  # slots whose packets were sent, with their hashes
+        ] = {}  # The slots whose packets were sent, with the hashes of the packets.
         self._told: dict[tuple[str, str, str], tuple[float, dict[str, tuple[Packet, str]]]] = {}
         self._lock = Lock()
-        self.last_move = float("-inf")  # the last time a packet was sent or an answer accepted
-        self.closing = Event()  # set when the process stops, so that waiting requests end
+        self.last_move = float(
+            "-inf"
+        )  # The last time at which a packet was sent or an answer accepted.
+        self.closing = Event()  # Set when the process stops, so that waiting requests end.
 
     # -- registration ------------------------------------------------------------------------------
 
@@ -246,7 +252,7 @@ class AgentApi:
         return token
 
     def renew(self, season: str, entry: str) -> str:
-        """Return a new token for an entry. The old token stops working at once.
+        """Return a new token for an entry. The old token becomes invalid immediately.
 
         Raises :class:`UserError` if the entry is not registered.
         """
@@ -258,7 +264,7 @@ class AgentApi:
         return token
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
-        """Revoke an entry's token. Returns False if the entry had no token."""
+        """Revoke an entry's token, and return whether the entry had a token."""
         mine = update(t.door_agents).filter_by(season=season, entry=entry, revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount == 1
@@ -322,8 +328,9 @@ class AgentApi:
         return tuple(read_row(Applicant, row) for row in self.store.rows(query))
 
     def applicant(self, season: str, entry: str) -> Applicant:
-        """Return a waiting applicant. Raises :class:`UserError` if no applicant of that name is
-        waiting.
+        """Return a waiting applicant.
+
+        Raises :class:`UserError` if no applicant of that name is waiting.
         """
         waiting = {one.entry: one for one in self.applicants(season) if one.status == "waiting"}
         if entry not in waiting:
@@ -332,8 +339,9 @@ class AgentApi:
         return waiting[entry]
 
     def judge(self, season: str, entry: str, *, approve: bool, now: str) -> None:
-        """Approve or decline an applicant. Raises :class:`UserError` if no applicant of that name
-        is waiting.
+        """Approve or decline an applicant.
+
+        Raises :class:`UserError` if no applicant of that name is waiting.
         """
         self.applicant(season, entry)
         kept = ("id", "season", "entry", "address", "salt", "digest")
@@ -349,8 +357,9 @@ class AgentApi:
             db.execute(update(t.door_applicants).filter_by(id=row.id).values(status=word))
 
     def status(self, token: str) -> AgentStatus | None:
-        """Return the state of a token's owner, even if the token is not valid. Returns None for an
-        unknown token.
+        """Return the state of a token's owner, even if the token is not valid.
+
+        Returns None for an unknown token.
         """
         part = _TOKEN.fullmatch(token)
         if part is None:
@@ -390,8 +399,9 @@ class AgentApi:
     # -- keys of the operator and of experts -------------------------------------------------------
 
     def issue_key(self, kind: KeyKind, name: str, *, now: str) -> str:
-        """Return a new key for the operator or an expert. An older key of the same name stops
-        working.
+        """Return a new key for the operator or an expert.
+
+        An older key of the same name becomes invalid.
         """
         token, kept = _new_token()
         self.revoke_key(kind, name, now=now)
@@ -402,7 +412,7 @@ class AgentApi:
         return token
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
-        """Revoke a key. Returns False if there was no key."""
+        """Revoke a key, and return whether there was a key."""
         mine = update(t.door_keys).filter_by(kind=kind, name=name[:64], revoked_at=None)
         with self.store.change() as db:
             return db.execute(mine.values(revoked_at=now)).rowcount > 0
@@ -425,8 +435,9 @@ class AgentApi:
         return next((str(row.name) for row in found if _fits(part, row)), None)
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
-        """Add to this minute's counts and return the totals over all processes. Older minutes are
-        deleted.
+        """Add to this minute's counts, and return the totals over all processes.
+
+        Counts of older minutes are deleted.
         """
         if not added:
             return {}
@@ -455,7 +466,7 @@ class AgentApi:
         return self.all_waiting((agent,))[0]
 
     def all_waiting(self, asked: Sequence[RegisteredAgent]) -> list[Notification | None]:
-        """Return the oldest unanswered decision of each given agent, or None."""
+        """Return the oldest unanswered decision of each agent, or None for an agent without one."""
         first: dict[tuple[str, str], Any] = {}
         for season in {agent.season for agent in asked}:
             some = list({agent.entry for agent in asked if agent.season == season})
@@ -474,7 +485,7 @@ class AgentApi:
 
     @property
     def busy(self) -> bool:
-        """Whether agents are deciding now. Other work should then wait."""
+        """Whether agents are deciding at the moment, so that other work should wait."""
         return time.monotonic() - self.last_move < 0.75
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
@@ -540,7 +551,7 @@ class AgentApi:
                 if written:
                     db.execute(insert(t.door_nonces), used)
                     db.execute(insert(t.door_offers), written)
-        except IntegrityError as error:  # another process was first with one of these requests
+        except IntegrityError as error:  # Another process was first with one of these requests.
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
             again = Rejected(409, "this request was received before")
@@ -571,14 +582,14 @@ class AgentApi:
         closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
         if (
             is_live(spec) and self.clock.now() > closes
-        ):  # check the time too: there may be no worker that closes the slot
+        ):  # The time is checked too, because there may be no worker that closes the slot.
             raise Rejected(409, "this slot is closed: its time to decide is over")
         return msgspec.json.encode(choice).decode()
 
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return the answers for slots that are still open, by entry, asset and session.
 
-        The process that plays the rounds reads them.
+        The process that runs the rounds reads these answers.
         """
         found = self.store.rows(_OPEN_OFFERS, {"season": season})
         return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
@@ -586,7 +597,7 @@ class AgentApi:
     # -- the agent's own past ----------------------------------------------------------------------
 
     def decisions(self, agent: RegisteredAgent, most: int = 50) -> tuple[OwnDecision, ...]:
-        """Return an agent's own newest decisions, newest first."""
+        """Return an agent's newest decisions, newest first."""
         query = (
             select(t.slots)
             .filter_by(season=agent.season, entry=agent.entry)
@@ -606,8 +617,9 @@ class AgentApi:
     def rewards(
         self, agent: RegisteredAgent, after: int = 0, most: int = MOST
     ) -> tuple[OwnReward, ...]:
-        """Return the agent's own lines of the reward log whose slot is greater than ``after``,
-        oldest first.
+        """Return an agent's lines of the log of rewards, oldest first.
+
+        Only lines with a slot greater than ``after`` are returned.
         """
         query = select(t.rewards, t.slots.c.action).join(t.slots, t.slots.c.id == t.rewards.c.slot)
         mine = (
@@ -624,8 +636,9 @@ class AgentApi:
         return self.clock.now() / SECOND
 
     def _season(self, id: str, entry: str = BASELINE) -> Season:
-        """Return the amended season. A cached season is used for a few seconds, unless it lacks
-        ``entry``.
+        """Return the amended season.
+
+        A cached season is used for a few seconds, unless it lacks ``entry``.
         """
         known, now = self._seasons.get(id), self._now()
         if (
@@ -651,7 +664,7 @@ class AgentApi:
         at, told = self._told.get(of, (now, {}))
         if entry not in told or not 0 <= now - at < FRESH_S:
             round = self.store.round(*of)
-            assert round is not None  # a slot has a round
+            assert round is not None  # Every slot has a round.
             made = packets(self.store, spec, round)
             told = {id: (packet, sha256_of(packet)) for id, packet in made.items()}
             fresh = {
@@ -666,9 +679,10 @@ def _place(row: Any) -> Place:
 
 
 def change_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
-    """Create a key for the operator or an expert, or revoke the present key. Returns the new key.
+    """Create a key for the operator or an expert and return it, or revoke the present key.
 
-    Raises :class:`UserError` if there is no database, or no key to revoke.
+    Returns None if a key was revoked. Raises :class:`UserError` if there is no database, or no key
+    to revoke.
     """
     with opened_store(db, existing_engine) as store:
         api = AgentApi(store)
@@ -687,7 +701,7 @@ MAX_WAIT_S = 25.0
 
 
 class RequestBatcher:
-    """Combines the database queries of many agents, because they would all be the same."""
+    """Combines the database queries of many agents, because the queries would all be the same."""
 
     def __init__(self, api: AgentApi) -> None:
         self.api = api
@@ -704,9 +718,9 @@ class RequestBatcher:
             raise refused
 
     async def packet(self, agent: RegisteredAgent, wait: float) -> Notification | None:
-        """Return the decision that is waiting for an agent. Waits up to ``wait`` seconds."""
+        """Return the decision that waits for an agent, or None after ``wait`` seconds."""
         loop = asyncio.get_running_loop()
-        # If too many requests are waiting already, answer at once.
+        # If too many requests are waiting already, answer without waiting.
         until = loop.time() + (min(wait, MAX_WAIT_S) if self._waits < 200 else 0.0)
         self._waits += 1
         try:
@@ -719,7 +733,7 @@ class RequestBatcher:
                 ):
                     self._looking = loop.create_task(
                         self._look()
-                    )  # one query for all waiting requests
+                    )  # One query serves all waiting requests.
                 if (agent.season, agent.entry) in await asyncio.shield(self._looking):
                     found = await self.waiting(agent)
             return found

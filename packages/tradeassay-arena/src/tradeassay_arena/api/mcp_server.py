@@ -1,8 +1,8 @@
-"""Entries of the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs
-``[serve]``.
+"""Serve entries of the arena to MCP clients: the packet's parts as tools, and ``submit_action``.
 
-The server uses streamable HTTP, and every request carries the agent's token. Each request is
-authenticated separately, so a token reaches only its own entry, whatever session it names.
+Needs the extra ``[serve]``. The server uses streamable HTTP, and every request carries the agent's
+token. Each request is authenticated separately, so a token reaches only its own entry, whatever
+session the request names.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 
 
 class ArenaSession:
-    """The tools of one agent. It keeps no state: every call reads the database."""
+    """The tools of one agent. The class has no state: every call reads the database."""
 
     def __init__(self, requests: RequestBatcher, agent: RegisteredAgent) -> None:
         self._requests, self._agent = requests, agent

@@ -1,5 +1,6 @@
-"""Agents of entries that decide outside the arena: agents that the arena calls, and agents that
-fetch their packets.
+"""Connect entries that decide outside the arena.
+
+Some agents are called by the arena, and other agents fetch their packets.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class OfferWatch:
                         future = self._waited.get((season, place))
                         if future is not None and not future.done():
                             future.set_result(choice)
-            except Exception as error:  # pass it to the waiting agents; the database may be away
+            except (
+                Exception
+            ) as error:  # The waiting agents get the error. The database may be unavailable.
                 for future in self._waited.values():
                     if not future.done():
                         future.set_exception(error)
@@ -84,10 +87,10 @@ class PollingAgent:
 
 
 class RemoteAgent:
-    """An outside entry. Its registration is looked up at every decision, so a new one applies from
-    the next decision.
+    """The agent of an outside entry.
 
-    An agent with an address is called there. Any other agent fetches its packets.
+    The registration is looked up at every decision, so a new registration applies from the next
+    decision on. An agent with an address is called there. Any other agent fetches its packets.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class RemoteAgent:
         self._asked: tuple[str, OutsideAgent] | None = None
 
     async def address(self) -> str:
-        """Return the agent's present address, or an empty text if it fetches its packets."""
+        """Return the agent's present address, or an empty text if the agent fetches its packets."""
         registered = await self._watch.registered.ask(self._season.id)
         mine = registered.get(self._entry.id)
         return (mine and mine.address) or str(self._entry.params.get("url", ""))
@@ -149,7 +152,7 @@ async def outside_agents(
                 if given_url:
                     _asked(
                         entry, given_url, limit, allow
-                    )  # raises an error now if the address is invalid
+                    )  # Raises an error now if the address is invalid.
                 found[entry.id] = RemoteAgent(season, entry, watch, allow=allow)
         yield found
 

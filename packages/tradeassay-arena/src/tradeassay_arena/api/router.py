@@ -1,5 +1,6 @@
-"""The HTTP interface for agents: fetch a packet, post a choice. Every answer is JSON, and every
-rejection states a reason.
+"""Answer agents over HTTP: an agent fetches a packet and posts a choice.
+
+Every answer is JSON, and every rejection states a reason.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ from tradeassay_bench.core.time import MINUTE, SECOND, iso
 
 
 def listen(host: str, port: int) -> socket:
-    """Bind the address before the season starts. Raises :class:`UserError` if it is in use."""
+    """Return a socket that is bound to an address before the season starts.
+
+    Raises :class:`UserError` if the address is in use.
+    """
     try:
         return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
     except OSError as error:
@@ -48,7 +52,7 @@ def listen(host: str, port: int) -> socket:
 
 
 class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many requests the API accepts in a minute, over all processes.
+    """Limits on requests to the API per minute, over all processes.
 
     ``per_minute`` is the limit of each agent. ``strangers`` is the limit of each address that sends
     wrong tokens or keys. ``body`` is the largest size of a request, in bytes.
@@ -65,7 +69,7 @@ class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 T = TypeVar("T")
 BODY_S = 15.0
-"""How long a body may take to arrive."""
+"""Maximum time in which the body of a request must arrive, in seconds."""
 
 _Name = Annotated[str, Path(max_length=64)]
 NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
@@ -156,7 +160,7 @@ _WHY = {
 
 
 class SharedCounts:
-    """Requests per key in this minute, over all processes that share a database.
+    """Counts of requests per key in this minute, over all processes that share a database.
 
     A process counts locally and shares its counts about twice a second, so a request needs no
     transaction of its own. Minutes follow the API's clock.
@@ -170,7 +174,7 @@ class SharedCounts:
         self._lock = Lock()
 
     def add(self, key: str) -> int:
-        """Count one request and return the number in this minute, as far as this process knows."""
+        """Count one request, and return this minute's number as far as this process knows."""
         with self._lock:
             minute = self._api.clock.now() // MINUTE
             if minute != self._minute:
@@ -193,7 +197,7 @@ class SharedCounts:
     async def count_request(self, key: str, most: int, why: str) -> None:
         """Count a request.
 
-        Raises :class:`Rejected` (429) after more than ``most`` in this minute.
+        Raises :class:`Rejected` (429) if this minute has more than ``most`` requests.
         """
         if time.monotonic() - self._told >= self._every_s:
             await run_in_threadpool(self.tell)
@@ -203,7 +207,7 @@ class SharedCounts:
 
 
 class RequestGate:
-    """Checks token, rate and body of a request. Shared by all routes.
+    """Checks the token, the rate and the body of every request.
 
     A valid token is checked first, so wrong tokens from the same address do not lock its owner out.
     """
@@ -234,8 +238,9 @@ class RequestGate:
 
 
 def bearer(request: Request) -> str:
-    """Return the token of a request. Returns an empty text if there is no token, or more than one:
-    a proxy may have checked a different one.
+    """Return the token of a request, or an empty text if there is not exactly one.
+
+    With several tokens, a proxy may have checked a different token.
     """
     given = request.headers.getlist("authorization")
     kind, _, token = (given[0] if len(given) == 1 else "").partition(" ")
@@ -243,7 +248,10 @@ def bearer(request: Request) -> str:
 
 
 async def read_json(request: Request, type_: type[T], most: int) -> T:
-    """Read a JSON body of up to ``most`` bytes. Raises :class:`Rejected` (413, 415 or 422)."""
+    """Return a JSON body of up to ``most`` bytes as a struct.
+
+    Raises :class:`Rejected` (413, 415 or 422).
+    """
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/json"
@@ -437,8 +445,9 @@ def router(
 
 
 def judging(api: AgentApi) -> APIRouter:
-    """Return the route by which experts judge published items. It accepts only JSON, so a foreign
-    page cannot post to it.
+    """Return the route by which experts judge published items.
+
+    It accepts only JSON, so a foreign page cannot post to it.
     """
     made, gate = (
         APIRouter(prefix="/api", tags=["experts"]),

@@ -1,1 +1,1 @@
-"""The benchmark Agent Market Arena."""
+"""Implement the benchmark Agent Market Arena."""

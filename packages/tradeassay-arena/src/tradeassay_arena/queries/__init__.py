@@ -1,3 +1,4 @@
-"""Read the arena's database: typed answers for pages and programs, computed once per change and
-never written back.
+"""Read the arena's database for pages and programs.
+
+Results are computed once per change and never written back.
 """

@@ -31,10 +31,11 @@ Shown = dict[str, Any]
 
 
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision in a list. ``moved`` is the asset's return afterwards, ``earned`` the entry's.
+    """A decision in a list.
 
-    ``sealed``: the decision is not settled, and other agents could still profit from it. Neither
-    the action nor the status is shown then, because a failed decision means HOLD.
+    ``moved`` is the asset's return after the decision, and ``earned`` the entry's return. With
+    ``sealed``, the decision is not settled, and other agents could still profit from it. Neither
+    the action nor the status is then displayed, because a failed decision means HOLD.
     """
 
     id: int
@@ -86,9 +87,7 @@ def newest_decisions(
 
 
 def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[str, DecisionLine]]:
-    """Return the newest executed decision of every entry on every asset: entry -> asset ->
-    decision.
-    """
+    """Return the newest executed decision of every entry on every asset, by entry and asset."""
     phases = ("settled",) if sealed else ("executed", "settled")
     found: dict[str, dict[str, DecisionLine]] = {}
     for asset in season.assets:
@@ -118,9 +117,9 @@ def read_round(
             select(slots, *_PRICES).join(rounds).where(slots.c.round == round.id)
         ).all()
         made: dict[int, list[Shown]] = {row.id: [] for row in rows}
-        known: dict[str, int] = {}  # the number of every distinct line of a prompt
+        known: dict[str, int] = {}  # The number of every distinct line of a prompt.
         for row in db.execute(CALLS, {"slots": list(made)}):
-            call = read_call(row)  # the recorded question and reply
+            call = read_call(row)  # The recorded question and reply.
             asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
             messages = []
             for said in asked.messages:
@@ -198,14 +197,14 @@ def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
         if last is not None and before is not None and before.next_session == last.session:
             moved = (
                 before.next_price / before.base_price - 1.0
-            )  # in units of a share today, so that a split is not a move
+            )  # Prices are per share of today, so that a split is not a move.
         session, price = (None, None) if last is None else (last.session, last.price)
         prices.append(PriceNow(asset=asset.symbol, session=session, price=price, moved=moved))
     return tuple(prices)
 
 
 def who_decides(store: Store, season: str) -> dict[str, list[str]]:
-    """Return, by asset, the entries that open rounds are waiting for. This is public."""
+    """Return, by asset, the entries that open rounds are waiting for."""
     open_ones = select(rounds.c.id).filter_by(season=season, phase="opened")
     waited = (
         select(decisions.c.asset, decisions.c.entry)
@@ -233,7 +232,7 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown
     every = select(rounds.c.session).filter_by(**mine).where(rounds.c.phase.in_(phases))
     rows = store.rows(
         newest.order_by(rounds.c.session.desc()).limit(120)
-    )  # other rounds are linked
+    )  # Pages of other rounds are linked.
     days = [day for (day,) in store.rows(every.order_by(rounds.c.session))]
     acts: dict[int, dict[str, str]] = {}
     done = select(*decisions.c["round", "entry", "status", "action"])
@@ -253,8 +252,9 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown
 
 
 class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
-    """How often an entry was right when its confidence was between ``low`` and ``high``, and its
-    mean confidence.
+    """The share of right decisions of an entry at one level of confidence.
+
+    ``low`` and ``high`` bound the confidence. The mean confidence is included.
     """
 
     low: float
@@ -264,8 +264,9 @@ class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]:
-    """Return the accuracy of stated confidences. Only BUY and SELL in settled live sessions with a
-    price change are included.
+    """Return the accuracy of an entry's stated confidences, by level.
+
+    Only BUY and SELL in settled live sessions with a price change are included.
     """
     columns = (*decisions.c["confidence", "action"], *rounds.c["base_price", "next_price"])
     query = select(*columns).join(rounds, rounds.c.id == decisions.c.round).order_by(decisions.c.id)
@@ -345,10 +346,10 @@ def experiences(store: Store, season: str, entry: str) -> tuple[Experience, ...]
 
 
 def packet_summary(store: Store, season: Season) -> Shown:
-    """Count the contents of the packets of the newest rounds.
+    """Return counts of the contents of the newest rounds' packets.
 
-    ``late`` are items published after the decision: always 0. ``empty`` is the share of packets
-    without any item.
+    ``late`` is the number of items published after the decision, which is always 0. ``empty`` is
+    the share of packets without any item.
     """
     query = (
         select(rounds.c.packet).filter_by(season=season.id).order_by(rounds.c.id.desc()).limit(400)
@@ -374,10 +375,10 @@ def packet_summary(store: Store, season: Season) -> Shown:
 
 
 def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> Shown:
-    """Return an entry's memory of every asset in readable form. Assets without a memory are left
-    out.
+    """Return an entry's memory of every asset in readable form.
 
-    With ``sealed`` the memory is hidden until the season ends, because other agents could read it.
+    Assets without a memory are left out. With ``sealed``, the memory is hidden until the season
+    ends, because other agents could read it.
     """
     found = []
     for asset in () if sealed else season.assets:

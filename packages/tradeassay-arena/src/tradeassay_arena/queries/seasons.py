@@ -1,4 +1,4 @@
-"""The seasons of a database: specs and rules, badges, progress, and the state of their workers."""
+"""Read the seasons of a database: specs and rules, badges, progress, and states of workers."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a season, from its journal. ``session`` is the newest opened session.
+    """The progress of a season, from its journal.
 
-    ``decided``: the last round of every asset is closed. ``skipped`` counts sessions without a
-    round, ``corrected`` counts prices that a vendor changed later.
+    ``session`` is the newest opened session. ``decided`` is whether the last round of every asset
+    is closed. ``skipped`` is the number of sessions without a round. ``corrected`` is the number of
+    prices that a vendor changed later.
     """
 
     session: str | None
@@ -67,8 +68,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 class SeasonState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a season, from its workers' last reports.
 
-    ``beat`` is the time of the last report, so that a page can show "stalled" by itself.
-    ``unsettled`` counts rounds of a finished season that never received a price.
+    ``beat`` is the time of the last report, so that a page can display "stalled" without a server.
+    ``unsettled`` is the number of rounds of a finished season that never received a price.
     """
 
     status: Status = "waiting"
@@ -93,8 +94,9 @@ class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def season_ids(store: Store) -> tuple[str, ...]:
-    """Return the ids of all seasons, newest first. The journal decides the order, because a replay
-    has no wall time.
+    """Return the ids of all seasons, newest first.
+
+    The journal decides the order, because a replay has no wall time.
     """
     begun = (events.c.season == seasons.c.id) & (events.c.kind == "season")
     query = (
@@ -231,7 +233,7 @@ def state_of(store: Store, season: Season) -> SeasonState:
         doing: Status = "live" if working[0].state == "live" else "replay"
         past = doing == "live" and (working[0].next_at or "") < iso(
             int(now) * SECOND
-        )  # a round is being decided
+        )  # A round is being decided.
         return SeasonState(
             status="settling" if progress.decided else doing,
             since=working[0].since,
@@ -267,7 +269,7 @@ def _kind(dataset: str) -> str:
     try:
         return "synthetic" if load_dataset(dataset).facts.kind == "synthetic" else "real"
     except (TradeassayError, OSError):
-        return "unknown"  # this machine may not have the data
+        return "unknown"  # This machine may not have the data.
 
 
 def season_rules(season: Season) -> dict[str, Any]:

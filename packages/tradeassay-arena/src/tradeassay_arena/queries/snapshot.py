@@ -1,6 +1,4 @@
-"""A season after its newest settlement: the content of all its pages, computed only from the
-journal.
-"""
+"""Compute the content of a season's pages from its journal, after its newest settlement."""
 
 from __future__ import annotations
 
@@ -44,9 +42,10 @@ _SETTLED = ("_boards", "_charts", "behaviours", "first_day")
 
 
 class EntryTrade(msgspec.Struct, kw_only=True):
-    """A position from the session of its opening to the session of its closing (None: still open).
+    """A position of an entry, from the session of its opening to the session of its closing.
 
-    Money is in dollars. ``result`` is the profit after the fees of both trades.
+    The closing session is None while the position is open. Money is in dollars. ``result`` is the
+    profit after the fees of both trades.
     """
 
     asset: str
@@ -61,10 +60,10 @@ class EntryTrade(msgspec.Struct, kw_only=True):
 
 
 class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
-    """All trades of an entry in settled sessions: the newest trades, their number, fees, and the
-    share with a profit.
+    """The trades of an entry in settled sessions.
 
-    ``value`` is the present value of the entry's accounts, ``start`` their initial value.
+    It has the newest trades, the number of all trades, their fees, and the share with a profit.
+    ``value`` is the present value of the entry's accounts, and ``start`` their initial value.
     """
 
     newest: tuple[EntryTrade, ...]
@@ -76,11 +75,11 @@ class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeasonSnapshot:
-    """The public view of a season. Each answer is computed once. ``lines`` are its settled
-    decisions.
+    """The public view of a season. Each result is computed once.
 
-    Two snapshots of one journal give equal answers, so every page can be rebuilt from the journal.
-    ``before`` is an older snapshot. If nothing was settled since, its results are reused.
+    ``lines`` are its settled decisions. Two snapshots of one journal give equal results, so every
+    page can be rebuilt from the journal. ``before`` is an older snapshot. If nothing was settled
+    since then, its results are reused.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class SeasonSnapshot:
 
     @cached_property
     def holdings(self) -> dict[str, dict[str, DecisionLine]]:
-        """Open positions: entry -> asset -> the decision that opened the position."""
+        """The decisions that opened the present positions, by entry and asset."""
         return holdings(self.store, self.season, sealed=self.sealed)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -167,7 +166,7 @@ class SeasonSnapshot:
             1 if self.season.rules.cross_asset else len(mine) or len(self.season.assets)
         )
         return EntryTrades(
-            newest=tuple(found[:60]),  # the totals count all trades
+            newest=tuple(found[:60]),  # The totals count all trades.
             count=len(found),
             fees=math.fsum(float(line.fees.sum()) for line in mine) * cash,
             won=rate_measure(
@@ -179,10 +178,10 @@ class SeasonSnapshot:
         )
 
     def cited(self) -> Shown:
-        """Return published figures next to our results, on the same asset if the season has it,
-        else on all its assets.
+        """Return published figures next to our results.
 
-        Our result is comparable if no reason for a difference is known.
+        A result is on the same asset if the season has it, and on all of the season's assets
+        otherwise. It is comparable if no reason for a difference is known.
         """
         paper, symbols = published(), {asset.symbol for asset in self.season.assets}
         data: Literal["real", "synthetic"] = "real" if self.badges.data == "real" else "synthetic"
@@ -227,7 +226,7 @@ def _equity_chart(season: Season, lines: st.Lines, unranked: Collection[str]) ->
         len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], 500
     )
     order = sorted(paths, key=lambda entry: (entry in unranked, -float(paths[entry][-1])))
-    if season.live:  # a live season has no ranks
+    if season.live:  # A live season has no ranks.
         order = [entry.id for entry in season.all_entries if entry.id in paths]
     drawn = [
         (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist())
@@ -268,11 +267,10 @@ def _trades(line: st.EntrySeries, cash: float) -> list[EntryTrade]:
 
 
 def board_of(db: str, season: str | None = None, wanted: st.Filter | None = None) -> st.Standings:
-    """Return the standings of a season (None: the newest) in a database. They always include the
-    baseline.
+    """Return the standings of a season in a database. They always include the baseline.
 
-    Raises :class:`UserError` for a missing database, an unknown season, or a filter without a
-    match.
+    If ``season`` is None, the newest season is used. Raises :class:`UserError` for a missing
+    database, an unknown season, or a filter without a match.
     """
     wanted = wanted or st.Filter()
     with opened_season(db, season) as (store, found):

@@ -1,1 +1,1 @@
-"""The arena's database: one writer class, and frozen records for readers."""
+"""Store the arena's state: tables, a store with transactions, and frozen records for readers."""

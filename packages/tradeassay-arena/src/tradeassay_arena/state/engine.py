@@ -1,7 +1,7 @@
-"""Opening the database: SQLite by default, PostgreSQL if several workers share it.
+"""Open the database: SQLite by default, PostgreSQL if several workers share it.
 
 Readers use :func:`reading_engine`, which changes nothing. Only :func:`open_engine` creates the
-arena's tables. It does so only in an empty SQLite file, never in a file with other content.
+arena's tables. On SQLite, it creates them only in an empty file.
 """
 
 from __future__ import annotations
@@ -99,14 +99,16 @@ def existing_engine(url: str) -> Engine:
 def unlocked(file: Path) -> bool:
     """Return whether no writer has an SQLite file open. A writer would have files next to it.
 
-    Such a file is opened as immutable, because even a reader would leave files next to it.
+    A file without a writer is opened as immutable, because even a reader would leave files next to
+    it.
     """
     return not any(Path(f"{file}{ending}").exists() for ending in ("-wal", "-journal"))
 
 
 def _version(connection: Connection) -> int | None:
-    """Return the version of an arena's tables, or None while they are being created. Raises
-    :class:`DataError` for another version.
+    """Return the version of an arena's tables, or None while the tables are being created.
+
+    Raises :class:`DataError` for another version.
     """
     version = connection.execute(select(tables.schema.c.version)).scalar()
     if version not in (None, tables.SCHEMA):
@@ -209,9 +211,7 @@ def _make_private(parsed: URL) -> None:
 
 
 def readable_by_others(file: Path) -> int | None:
-    """Return the permissions of a file that other users may read or write, or None if they may
-    not.
-    """
+    """Return a file's permissions if other users may read or write it, or None otherwise."""
     mode = stat.S_IMODE(file.stat().st_mode)
     return mode if mode & (stat.S_IRWXG | stat.S_IRWXO) else None
 

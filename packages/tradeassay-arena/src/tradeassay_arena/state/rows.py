@@ -19,8 +19,9 @@ Status = Literal["open", "decided", "failed", "missed"]
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One session of an asset. After settlement the return of its positions is ``next_price /
-    base_price - 1``.
+    """One session of an asset.
+
+    After settlement, the asset's return is ``next_price / base_price - 1``.
     """
 
     id: int
@@ -52,8 +53,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
     """One entry's part of a round: its decision, the cost, and the result.
 
-    ``earned`` is None until the next price is known. ``nav`` is the value of 1 invested in this
-    entry and asset at the start of its stage.
+    ``earned`` is None until the next price is known. ``nav`` is the present value of 1 that was
+    invested in this entry and asset at the start of its stage.
     """
 
     id: int

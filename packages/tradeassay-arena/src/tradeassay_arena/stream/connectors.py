@@ -1,4 +1,4 @@
-"""Live sources of the stream: news feeds and lists of filings, collected only before a decision."""
+"""Fetch news feeds and lists of filings as they appear, for the decisions of live seasons."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def feed_items(
         parts += [rf"(?<![A-Za-z0-9])(?i:{whole})(?![A-Za-z0-9])"] if whole else []
         named[asset] = re.compile("|".join(parts))
     found = []
-    for entry in feed.entries[:100]:  # the newest items come first
+    for entry in feed.entries[:100]:  # The newest items come first.
         title, link = clean(entry.get("title", "")), entry.get("link", "")
         text = clean(
             entry.get("summary", "") or "".join(part.value for part in entry.get("content", ()))
@@ -161,7 +161,7 @@ def feed_items(
             stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
             told = {"published_at": iso(parse_stamp(stamp, zone)), "title": title, "text": text}
         except (DataError, ValueError, OverflowError):
-            continue  # an item without a known time cannot be shown
+            continue  # An item without a known time cannot be used.
         link = link[:2000] if link.startswith(("https://", "http://")) else ""
         id = entry.get("id") or link or title
         id = id if len(id) <= 200 else sha256_bytes(id.encode())
@@ -191,7 +191,7 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
         raise SourceError(f"the list of filings of CIK {cik} cannot be read: {error}") from error
     found = []
     rows = zip_longest(*(recent.get(column, ()) for column in _COLUMNS))
-    for row in islice(rows, 40):  # the newest filings come first
+    for row in islice(rows, 40):  # The newest filings come first.
         number, accepted, period, form, document, about = (str(cell or "") for cell in row)
         if form not in FORMS or not number:
             continue
@@ -211,8 +211,9 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
 
 
 class Connector(NamedTuple):
-    """A live source. ``fetch`` returns its document or raises :class:`SourceError`. ``items``
-    parses the document.
+    """A live source.
+
+    ``fetch`` returns its document or raises :class:`SourceError`. ``items`` parses the document.
     """
 
     url: str
@@ -234,8 +235,9 @@ class Connector(NamedTuple):
 async def collect(
     store: Store, season: Season, connectors: Sequence[Connector], clock: Clock
 ) -> dict[str, str]:
-    """Read every source once. Returns the errors of failed sources by address. A failed source does
-    not stop the other sources.
+    """Read every source once, and return the errors of failed sources by address.
+
+    A failed source does not stop the other sources.
     """
     failed: dict[str, str] = {}
     for connector in connectors:

@@ -45,7 +45,10 @@ from tradeassay_bench.llm.prompting import PromptFolder, answer_object
 PROMPTS = PromptFolder("tradeassay_arena.stream.prompts", "v1", ("system", "ask", "again", "check"))
 LONGEST, LONGEST_TITLE = 480, 140  # the most characters of a summary and of its title
 REPEAT_DAYS = 14
-"""How far back repeats are searched. The same words a month later are a new event."""
+"""The period in which repeats of an item are searched.
+
+The same words a month later are a new event.
+"""
 _DIGIT = re.compile(r"\d")
 
 
@@ -264,8 +267,9 @@ async def _summarised(
 
 
 def extract(item: StreamItem) -> StreamItem:
-    """Return an item in its original words: as many sentences as fit, in order. Sentences with
-    digits are preferred.
+    """Return an item in its original words.
+
+    As many sentences as fit are used, in order. Sentences with digits are preferred.
     """
     every = sentences(item.text)
     chosen: set[int] = set()

@@ -111,10 +111,10 @@ _ABBREVIATION = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return a text in one spelling: without entities and tags, in NFKC, with one kind of quote,
-    dash and space.
+    """Return a text in one spelling.
 
-    Full-width digits and signs become ASCII, so that numbers can be compared.
+    Entities and tags are removed. The text is in NFKC, with one kind of quotation mark, dash and
+    space. Full-width digits and signs become ASCII, so that numbers can be compared.
     """
     if "<" in text:
         text = _TAG.sub(" ", _BREAK.sub("\n", _BLOCK.sub(" ", text)))
@@ -125,8 +125,9 @@ def clean(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of an English or Chinese text in order. The dot of an abbreviation does
-    not end a sentence.
+    """Return the sentences of an English or Chinese text in order.
+
+    The dot of an abbreviation does not end a sentence.
     """
     found: list[str] = []
     for part in (p for p in _SENTENCE.split(text) if p and p.strip()):

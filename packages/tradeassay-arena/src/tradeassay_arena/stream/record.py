@@ -195,7 +195,7 @@ Verdict = Literal["confirm", "reject"]
 
 
 class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
-    """An expert's verdict on an item: whether the text is a true and fair account of the source."""
+    """An expert's verdict on whether an item's text is a true and fair account of the source."""
 
     item: str
     expert: str

@@ -1,5 +1,6 @@
-"""The web application: the site's files, the API for agents, experts and health, with strict
-security headers.
+"""Build the web application: the site's files, the API for agents, experts and health.
+
+All answers have strict security headers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The content of each page of a season, prepared from the snapshot for its template."""
+"""Prepare the content of each page of a season from its snapshot, for the page's template."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ numbers of events and items.
 """
 
 PERIODS = (0, 91, 31)
-"""The periods of the chart's buttons in days; 0 is all days."""
+"""The periods of the chart's buttons, in days. 0 means all days."""
 
 ACTS = (
     ("B", "bought", "▲", "buy"),
@@ -58,9 +58,7 @@ FORMS = {
 }
 """Formats of measures. Other measures are plain numbers."""
 COLUMNS = ("CR", "excess", "AR", "AV", "SR", "MDD")
-"""The measures of the standings and of an entry: the paper's five, and the return above buy and
-hold.
-"""
+"""The measures of the standings and of an entry: the paper's five, and the excess return."""
 
 
 class Page(NamedTuple):
@@ -75,8 +73,9 @@ class Page(NamedTuple):
 
 
 def asset_folders(season: Season) -> dict[str, str]:
-    """Return the folder of every asset: its symbol, with dashes for characters that are not valid
-    in a path.
+    """Return the name of every asset's folder.
+
+    It is the asset's symbol, with dashes for characters that are not valid in a path.
     """
     found: dict[str, str] = {}
     for asset in season.assets:
@@ -303,7 +302,7 @@ def _price_chart(found: Shown, words: PageWords) -> Markup:
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the standings as text. ``value`` is the value of its accounts in dollars."""
+    """A row of the standings as text. ``value`` is the value of the entry's accounts in dollars."""
 
     standing: Standing
     entry: str
@@ -419,7 +418,7 @@ def divergence(
 
 
 def mark_of(entry: Entry) -> tuple[str, int | None]:
-    """Return the letters and the hue of an entry's model, the same in every season."""
+    """Return the letters and the hue that represent an entry's model, the same in every season."""
     if entry.id == BASELINE:
         return "=", None
     if not entry.model:
@@ -439,7 +438,10 @@ def price(value: float | None) -> str:
 
 
 def money(value: float | None, signed: bool = False) -> str:
-    """Return dollars, with cents below a thousand. ``signed`` is for gains and losses."""
+    """Return an amount in dollars as text, with cents below a thousand.
+
+    ``signed`` adds a sign, for gains and losses.
+    """
     if value is None:
         return NONE
     size = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):,.2f}"

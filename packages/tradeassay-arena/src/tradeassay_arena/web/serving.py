@@ -1,5 +1,6 @@
-"""Serve an arena: the application under uvicorn, with or without a season that plays in a
-thread.
+"""Serve an arena: the application under uvicorn.
+
+A season may run in a thread of the same process.
 """
 
 from __future__ import annotations
@@ -95,10 +96,10 @@ async def play(
     until: Instant | None = None,
     how: PlayOptions | None = None,
 ) -> int:
-    """Play a season from the end of its database. Returns how many rounds this worker finished.
+    """Run a season from the end of its database, and return the number of executed rounds.
 
     A live season follows the machine's clock. Any other season is replayed at ``speed``. All texts
-    for agents go through the information stream, and live sources are collected while rounds run.
+    for agents pass through the information stream, and live sources are collected while rounds run.
     The call may be cancelled at any moment and repeated. Raises :class:`UserError` for entries that
     cannot take part and for missing data, and :class:`Stalled` if a part stays unavailable for too
     long.
@@ -177,13 +178,14 @@ async def play(
 
 
 async def collect_news(runner: Runner) -> None:
-    """Read the live sources repeatedly. The error of each source is reported separately, and the
-    source is tried again.
+    """Read the live sources repeatedly.
+
+    The error of each source is reported separately, and the source is tried again.
     """
     season, clock = runner.season, runner.clock
     sources = connectors_of(season, clock)
     while True:
-        if season.assets != runner.season.assets:  # an asset was added
+        if season.assets != runner.season.assets:  # An asset was added.
             season = runner.season
             sources = connectors_of(season, clock)
         try:
@@ -205,7 +207,7 @@ async def collect_news(runner: Runner) -> None:
 
 
 MARK_S = 900.0
-"""The interval at which vendors are queried for prices between the closes, in seconds."""
+"""Interval in seconds at which vendors are queried for prices between the closes."""
 
 
 async def _mark(runner: Runner, feed: LiveFeed) -> None:
@@ -216,7 +218,7 @@ async def _mark(runner: Runner, feed: LiveFeed) -> None:
         for asset in runner.season.assets:
             try:
                 last = runner.store.last_round(runner.season.id, asset.symbol)
-            except SQLAlchemyError:  # the rounds report it
+            except SQLAlchemyError:  # The rounds report the same error.
                 break
             held = last is not None and last.phase == "executed"
             growth = (
@@ -267,20 +269,20 @@ class Player:
         self._thread.start()
 
     def stop(self, timeout_s: float = 20.0) -> bool:
-        """Stop after the present transaction. Questions without a written answer will be asked
-        again.
+        """Stop the season after the present transaction, and return whether it stopped before its
+        end.
 
-        Returns whether the season was stopped before its end.
+        Questions without a written answer will be asked again.
         """
         self._stopping.set()
-        with suppress(RuntimeError):  # it has ended already
+        with suppress(RuntimeError):  # The season has ended already.
             self._cancel()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return self._stopped
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the season's end. Returns False if it is still running."""
+        """Wait for the season's end, and return whether it has ended."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -327,7 +329,10 @@ class Player:
 
 
 def _post(address: str, body: bytes) -> None:
-    """Send an alert, at most three times. The season does not depend on its delivery."""
+    """Send an alert, in up to three attempts.
+
+    The season does not depend on the delivery.
+    """
     request = urllib.request.Request(address, body, {"content-type": "application/json"})
     for pause in (1.0, 10.0, 0.0):
         try:
@@ -383,11 +388,11 @@ class ArenaServer(uvicorn.Server):
 
 
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
-    """Serve until the process is stopped. A given season is played at the same time.
+    """Serve an arena until the process is stopped, and run a given season at the same time.
 
-    Without a season the database is only shown. Stopping is clean, and starting again resumes.
-    Raises :class:`UserError` for a season that cannot be played or a database that cannot be
-    opened.
+    Without a season, the arena's pages are only displayed. Stopping is clean, and a new start
+    continues the season. Raises :class:`UserError` for a season that cannot run or a database that
+    cannot be opened.
     """
     parse_speed(how.speed)
     parse_networks(how.proxies)
@@ -414,7 +419,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             season, store, how, clock, say, ended=lambda: setattr(server, "should_exit", True)
         )
     listening = listen(how.host, how.port)
-    # New keys are shown only this once.
+    # New keys are displayed only this once.
     wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
     wanted += [("operator", "operator")] if how.register else []
     for kind, name in wanted:
@@ -474,7 +479,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     finally:
         if player is not None:
             player.stop()
-        done.set()  # pages are written once more, to show that the season has stopped
+        done.set()  # The pages are written once more, to show that the season has stopped.
         writing.join(20)
         store.engine.dispose()
     if player is not None and player.error is not None:

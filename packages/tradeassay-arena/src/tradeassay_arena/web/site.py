@@ -1,8 +1,7 @@
-"""The public site: folders of HTML and JSON that any static server can serve, rewritten when
-something changes.
+"""Write the public site: folders of HTML and JSON that any static server can serve.
 
 :func:`render` renders the files of a season from its snapshot, which is computed from the journal
-alone. :class:`PageWriter` writes changed files, each one atomically, and can be restarted at any
+alone. :class:`PageWriter` writes changed files, each file atomically, and can be restarted at any
 time. The present state of workers is not in the journal. It is in ``now.json``, which pages poll,
 together with a version of every page, so a reader only fetches changed pages.
 
@@ -65,10 +64,10 @@ POLICY = (
 )
 _MARK = "version-of-this-page"
 _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$")
-"""Pages that are usually written once and never polled."""
+"""Pages that are usually written once and are never polled."""
 
 MOST_TRANSLATIONS = 256
-"""The most pages in other languages that are cached in memory."""
+"""Maximum number of pages in other languages that are cached in memory."""
 
 COMING_S, GIVE_WAY_S = 1.0, 4.0
 """How long rendering waits for agents after a round opens, and in total, in seconds."""
@@ -403,14 +402,14 @@ class PageWriter:
         self._seen = 0
 
     def update(self, *, everything: bool = False) -> int:
-        """Write what has changed, or ``everything``. Returns how many files were written."""
+        """Write what has changed, or ``everything``, and return the number of written files."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self.waited = 0.0
         with (self._folder / ".lock").open("a") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             written = 0
             newest = self._store.scalar(select(func.max(events.c.seq))) or 0
-            if newest < self._seen:  # an older database was restored meanwhile
+            if newest < self._seen:  # An older database was restored in the meantime.
                 self._followed.clear()
                 self._seen = 0
             # Decisions alone change no public page: they appear with their round.
@@ -461,7 +460,7 @@ class PageWriter:
         """
         while True:
             began = time.monotonic()
-            last = stop.is_set()  # one more update after the last event
+            last = stop.is_set()  # One more update after the last event.
             try:
                 self.update()
             except (SQLAlchemyError, OSError):
@@ -526,7 +525,7 @@ class PageWriter:
 
     def _season(self, id: str, seq: int, *, everything: bool) -> int:
         one, season = self._followed.get(id), read_season(self._store, id)
-        assert season is not None  # the season has an event
+        assert season is not None  # The season has an event.
         if one is None or one.season != season:
             one = _Followed(season, LineBook(self._store, season))
             self._followed[id] = one

@@ -1,4 +1,4 @@
-"""The health of the arena for supervisors, for Prometheus, and for the page ``/health``."""
+"""Report the health of the arena for supervisors, for Prometheus, and for the page ``/health``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The texts of the pages, in English and Chinese.
+"""Provide the texts of the pages, in English and Chinese.
 
-Texts of agents and models are shown unchanged.
+Texts from agents and models are displayed unchanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The architectures of Agent Market Arena: their roles, the order of their questions, and what each
-role sees.
+"""Define the architectures of Agent Market Arena: roles, order of questions, and views of each
+role.
 
-Each architecture is a sans-I/O generator over one packet of information and its own memory. This
-package never calls a model.
+Each architecture is a generator over one packet of information and its own memory. This package
+never calls a model.
 """
 
 from tradeassay_arena.agents.ama.architectures import (

@@ -1,10 +1,12 @@
-"""The architectures: a trading firm, a hedge fund of sixteen personas, the bare model, a vote of
-several models, a fund whose manager keeps a journal, and a single investor with a four-layer memory
-that reflects on its outcomes.
+"""Define six architectures of agents.
+
+They are a trading firm, a hedge fund of sixteen personas, the bare model, a vote of several
+questions to one model, a fund whose manager keeps a journal, and a single investor with a
+four-layer memory that reflects on its outcomes.
 
 Twelve of the personas are named after well-known investors. Four are plain analysts. We wrote the
-sketches, and each describes a style of investing. None of the named investors has anything to do
-with this project. A role sees only its own part of the information.
+sketches, and each sketch describes a style of investing. None of the named investors has anything
+to do with this project. A role sees only its own part of the information.
 """
 
 from __future__ import annotations
@@ -61,9 +63,7 @@ def everything(packet: Packet) -> dict[str, object]:
 
 
 def record(packet: Packet) -> dict[str, object]:
-    """Return the agent's settled decisions, and the other agents' messages if the season allows
-    messages.
-    """
+    """Return the agent's settled decisions, and other agents' messages if the season has any."""
     shown: dict[str, object] = {
         "outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes]
     }
@@ -87,8 +87,10 @@ MANAGER = Role("manager", "decision", "manager")
 
 @architectures.register("trade")
 class TradeAgent(RoleAgent[ArchitectureConfig]):
-    """Analysts see one field each. Researchers see the analysts' opinions. The manager sees the
-    whole process.
+    """A trading firm.
+
+    Each analyst sees one kind of information. Researchers see the analysts' opinions. The manager
+    sees the whole process.
     """
 
     summary: ClassVar[str] = (
@@ -152,7 +154,11 @@ PERSONAS: Final[dict[str, str]] = {
 
 @architectures.register("hedge-fund")
 class HedgeFundAgent(RoleAgent[ArchitectureConfig]):
-    """Personas see the same information but not each other. The managers see all signals."""
+    """A hedge fund of personas.
+
+    All personas see the same information and do not see each other's answers. The managers see all
+    signals.
+    """
 
     summary: ClassVar[str] = "sixteen investor personas, a risk manager, a portfolio manager"
     Config = ArchitectureConfig
@@ -177,7 +183,7 @@ class HedgeFundAgent(RoleAgent[ArchitectureConfig]):
 
 @architectures.register("vanilla")
 class VanillaAgent(RoleAgent[ArchitectureConfig]):
-    """One question and one answer: the model with today's information and no memory."""
+    """The bare model, which is asked one question about today's information and has no memory."""
 
     summary: ClassVar[str] = (
         "the bare model: one question with today's information, no memory, no roles"
@@ -194,7 +200,7 @@ class VanillaAgent(RoleAgent[ArchitectureConfig]):
 
 
 class VoteConfig(ArchitectureConfig, frozen=True, kw_only=True):
-    """``votes`` is the number of voters, an odd number."""
+    """Settings of the vote. ``votes`` is the number of voters, an odd number."""
 
     votes: int = 5
 
@@ -265,7 +271,10 @@ FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {
 
 
 class DeepFundConfig(ArchitectureConfig, frozen=True, kw_only=True):
-    """``remembered`` is the number of its own past decisions that the manager sees."""
+    """Settings of the fund with a journal.
+
+    ``remembered`` is the number of past decisions that the manager sees.
+    """
 
     remembered: int = 20
 
@@ -297,8 +306,9 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def lessons(self) -> dict[str, object]:
-        """Return for each analyst how often the asset moved as predicted, and the number of
-        predictions.
+        """Return each analyst's record.
+
+        It has the number of predictions, and how often the asset moved as predicted.
         """
         score: dict[str, list[int]] = {}
         for entry in self.entries:
@@ -316,8 +326,10 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
 
 @architectures.register("deep-fund")
 class DeepFundAgent(RoleAgent[DeepFundConfig]):
-    """Analysts see one field each. The manager sees their opinions, its diary, and how often each
-    analyst was right.
+    """A fund whose manager keeps a journal.
+
+    Each analyst sees one kind of information. The manager sees the analysts' opinions, the journal,
+    and how often each analyst was right.
     """
 
     summary: ClassVar[str] = (
@@ -353,19 +365,21 @@ class DeepFundAgent(RoleAgent[DeepFundConfig]):
 
 
 SEEN = 400
-"""How many ids of items already read are remembered."""
+"""Maximum number of remembered ids of items that were read before."""
 
 
 class InvestorConfig(ArchitectureConfig, frozen=True, kw_only=True):
-    """``memory`` configures the layers."""
+    """Settings of the investor. ``memory`` configures the layers of its memory."""
 
     memory: LayerConfig = LayerConfig()
 
 
 @architectures.register("investor")
 class InvestorAgent(RoleAgent[InvestorConfig]):
-    """News enters the short layer, quarterly reports the mid layer, annual reports the long layer,
-    and lessons the reflections.
+    """A single investor with a four-layer memory.
+
+    News enters the short layer, quarterly reports the mid layer, annual reports the long layer, and
+    lessons the reflections.
     """
 
     summary: ClassVar[str] = "a single agent with four-layer memory, retrieval and reflection"
@@ -408,7 +422,7 @@ class InvestorAgent(RoleAgent[InvestorConfig]):
 
 
 def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:
-    """Return the memory after adding the packet's items that are new to it."""
+    """Return the memory with the items of a packet that it did not contain before."""
     reading: list[tuple[str, Layer, str, float]] = [
         (item.id, "short", f"{item.title}. {item.text}", 0.4) for item in packet.news
     ]

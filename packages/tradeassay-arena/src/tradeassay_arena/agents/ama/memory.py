@@ -75,12 +75,13 @@ PACE: dict[Layer, float] = {"short": 3.0, "mid": 15.0, "long": 60.0, "reflection
 
 
 class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the memory. ``pace`` is the number of decisions after which recency has fallen to
-    1/e, per layer.
+    """Settings of the memory.
 
-    Each layer keeps at most ``keep`` items. An item below ``fade`` (recency times importance) is
-    dropped. ``rise`` is the importance at which an item of the short or mid layer moves up.
-    ``recall`` is the number of items retrieved per layer.
+    - ``pace`` is, for each layer, the number of decisions after which recency has fallen to 1/e.
+    - ``keep`` is the maximum number of items in each layer.
+    - ``fade`` is the product of recency and importance below which an item is dropped.
+    - ``rise`` is the importance at which an item of the short or mid layer moves to the next layer.
+    - ``recall`` is the number of items retrieved from each layer.
     """
 
     pace: dict[Layer, float] = msgspec.field(default_factory=lambda: dict(PACE))
@@ -92,8 +93,10 @@ class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory: its text, the decision at which it was stored, its importance, and how often it
-    was used.
+    """One memory.
+
+    It has a text, the number of the decision at which it was stored, its importance, and the number
+    of times that it was used.
     """
 
     id: int
@@ -105,8 +108,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """All items, the number of decisions so far, the next free id, and the items recalled by the
-    last decision.
+    """The memory of an agent.
+
+    It has all items, the number of decisions so far, the next free id, and the items that the last
+    decision recalled.
     """
 
     items: tuple[Item, ...] = ()
@@ -162,7 +167,7 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
             step = math.copysign(config.lesson, gain) if gain else 0.0
             importance = round(
                 min(1.0, max(0.0, item.importance + step)), 9
-            )  # ten steps of 0.1 make 1
+            )  # The sum is rounded, so that ten steps of 0.1 make 1.
             layer, made = item.layer, item.made
             if importance >= config.rise and layer in ("short", "mid"):
                 layer, made, importance = ("mid" if layer == "short" else "long"), self.now, 0.5

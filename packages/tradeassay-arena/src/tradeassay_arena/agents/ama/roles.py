@@ -49,7 +49,7 @@ from tradeassay_bench.llm.prompting import (
 
 Json = Mapping[str, object]
 QUOTED = 6000
-"""The most characters quoted from one foreign text."""
+"""Maximum number of characters quoted from one foreign text."""
 
 HELD = {1: "long", 0: "none", -1: "short"}
 
@@ -61,7 +61,7 @@ def prose(shown: Json) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a foreign text with a quotation mark (``>``) before every line."""
+    """Return a foreign text with ``>`` before every line."""
     cut = text if len(text) <= QUOTED else text[: QUOTED - 4].rstrip() + " ..."
     return (
         "\n".join(f"> {line}" if line else ">" for line in cut.strip().splitlines()) or "> (empty)"
@@ -223,8 +223,9 @@ Scalar = bool | int | float | str
 
 
 class Architecture(Protocol):
-    """A procedure for reaching a decision with a language model. ``roles`` lists its roles in the
-    order of their questions.
+    """A procedure for reaching a decision with a language model.
+
+    ``roles`` lists its roles in the order of their questions.
     """
 
     summary: ClassVar[str]
@@ -238,9 +239,9 @@ class Architecture(Protocol):
 
 
 architectures: Registry[Any] = Registry("architecture")
-"""All architectures: classes with ``summary`` and ``Config``, made from a config.
+"""The registry of architectures: classes with ``summary`` and ``Config``.
 
-Other packages add theirs through the entry-point group ``tradeassay.architectures``.
+Other packages add their classes through the entry-point group ``tradeassay.architectures``.
 """
 
 
@@ -260,8 +261,9 @@ PLAIN = Conduct()
 def make_architecture(
     name: str, params: dict[str, Scalar] | None = None, conduct: Conduct = PLAIN
 ) -> Architecture:
-    """Return an architecture with its settings. Raises :class:`UserError` for an unknown name or
-    setting.
+    """Return an architecture with its settings.
+
+    Raises :class:`UserError` for an unknown name or setting.
     """
     made = architectures.get(name)
     try:
@@ -303,8 +305,9 @@ class RiskCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal or a decision. ``message`` and ``allocation`` are used only if the season allows
-    them.
+    """A proposal or a decision.
+
+    ``message`` and ``allocation`` are used only if the season allows them.
     """
 
     action: Action
@@ -338,7 +341,10 @@ A = TypeVar("A", bound=msgspec.Struct)
 Sight = Callable[[Packet], dict[str, object]]
 """Selects the part of a packet that a role sees."""
 Consultation = Generator[AskModel, ModelReply, A | None]
-"""Asks one role. Returns its answer, or None if there is no usable answer."""
+"""A question to one role.
+
+It returns the role's answer, or None if there is no usable answer.
+"""
 
 
 @dataclass
@@ -362,7 +368,10 @@ class Role:
 
 
 CUT_OFF = 2
-"""How often a truncated answer is requested again. These requests are not attempts of the model."""
+"""Maximum number of times that a truncated answer is requested again.
+
+These requests are not attempts of the model.
+"""
 
 EARLIER = 1200
 """How many characters of a refused answer are repeated. The limit keeps conversations bounded."""
@@ -385,7 +394,7 @@ def consult(
     first = _question(role, asked_on, wanted, transcript.conduct, msgspec.json.encode(shown))
 
     def count(kind: str, detail: str) -> None:
-        if kind == GIVE_UP:  # the role stays silent, and later roles see that
+        if kind == GIVE_UP:  # The role has no answer, and later roles see that.
             return
         text = "the same answer again" if kind == REPEATED else detail
         transcript.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
@@ -495,8 +504,9 @@ def _body(material: bytes) -> str:
 def _form(
     role: str, date: str, symbol: str, wanted: type[msgspec.Struct], conduct: Conduct
 ) -> Mapping[str, str]:
-    """Return an example answer and the description of its fields, without fields that the season
-    does not use.
+    """Return an example answer and the description of its fields.
+
+    Fields that the season does not use are left out.
     """
     unused: tuple[str, ...] = () if conduct.allocations else ("allocation", "max_exposure")
     unused += () if conduct.messages else ("message",)
@@ -572,8 +582,9 @@ def _read(reply: ModelReply, wanted: type[A]) -> A:
 
 
 def _plainly(key: str, value: object) -> object:
-    """Return a value in its plain form: a word in the expected case, a number without quotation
-    marks.
+    """Return a value in its plain form.
+
+    A word gets the expected case, and a number loses its quotation marks.
     """
     if not isinstance(value, str):
         return value
@@ -672,8 +683,9 @@ class RoleAgent(Generic[C]):
     def hear(
         self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, transcript: Transcript
     ) -> Generator[Any, Any, dict[str, Opinion | None]]:
-        """Ask analysts and return each analyst's opinion. ``analysts`` contains their character and
-        view.
+        """Ask analysts, and return each analyst's opinion or None.
+
+        ``analysts`` contains the character and the view of each analyst.
         """
         asking = {}
         for name, (character, sees) in analysts.items():
@@ -702,8 +714,9 @@ def conclude(
     risk: RiskCheck | None = None,
     memory: bytes | None = None,
 ) -> AgentChoice:
-    """Return an agent's choice. An action that the risk manager forbade becomes HOLD, and the
-    failure is recorded.
+    """Return an agent's choice.
+
+    An action that the risk manager forbade becomes HOLD, and the failure is recorded.
     """
     failures, talk = list(transcript.failures), list(transcript.talk)
     if verdict is None:

@@ -1,5 +1,6 @@
-"""Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published
-figures.
+"""Implement Agent Market Arena: its rules, five measures and published figures.
+
+An agent decides BUY, SELL or HOLD once a day for each asset.
 """
 
 from tradeassay_arena.benchmarks.ama.rules import (

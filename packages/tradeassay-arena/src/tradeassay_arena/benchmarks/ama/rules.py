@@ -1,8 +1,8 @@
-"""From actions to positions, returns and the five measures, in both conventions.
+"""Compute positions, returns and the five measures from actions, in both conventions.
 
 The paper's text says that HOLD keeps the position. Its formula and its code make the position flat.
-The convention ``paper`` follows the formula, ``corrected`` follows the text. A decision made with
-the information of ``t`` earns the return from ``t`` to ``t + 1``.
+The convention ``paper`` follows the formula, and ``corrected`` follows the text. A decision made
+with the information of ``t`` earns the return from ``t`` to ``t + 1``.
 """
 
 from collections.abc import Callable
@@ -34,12 +34,12 @@ Kind = Literal["stock", "crypto"]
 
 
 class AmaRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How actions become money. ``fee_bp`` is the fee per side on the part of the position that
-    changes.
+    """The rules of positions, fees and measures.
 
-    ``stock_year`` and ``crypto_year`` are the numbers of sessions per year. With ``published_mdd``
-    the drawdown follows the paper's formula (on the cumulative return R, relative to its running
-    maximum) instead of the equity curve.
+    ``fee_bp`` is the fee per side in basis points, on the part of the position that changes.
+    ``stock_year`` and ``crypto_year`` are the numbers of sessions per year. With ``published_mdd``,
+    the drawdown follows the paper's formula instead of the equity curve. The formula is on the
+    cumulative return R, relative to the running maximum of R.
     """
 
     id: str = AMA
@@ -85,11 +85,10 @@ MEASURES = ("CR", "AR", "AV", "SR", "MDD")
 def ama_panel(
     returns: Floats, kind: Kind, rules: AmaRules, bootstrap: BootstrapConfig | None = None
 ) -> dict[str, Measure]:
-    """Return the five measures of a series of daily returns. Without ``bootstrap`` they have no
-    intervals.
+    """Return the five measures of a series of daily returns.
 
-    An empty series, undefined ratios, and annual figures of only a few days are not scored. Each
-    measure then states the reason, as in a run.
+    Without ``bootstrap`` the measures have no intervals. An empty series, undefined ratios, and
+    annual figures of only a few days are not scored. Each such measure states the reason.
     """
     returns = np.asarray(returns, dtype=np.float64)
     if returns.size == 0:

@@ -1,4 +1,4 @@
-"""The prompts of the arena's architectures, as versioned files."""
+"""Read the prompts of the arena's architectures from versioned files."""
 
 from tradeassay_bench.llm.prompting import PromptFolder
 
