@@ -1,4 +1,7 @@
-"""Programs that trade: a sandbox, look-ahead tests, two benchmarks, and a training reward."""
+"""Examine programs that trade: a sandbox, look-ahead tests, two benchmarks, and a training reward.
+
+The main path is :func:`tradeassay_programs.code.evaluation.examine`.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Benchmarks of trading programs."""
+"""Implement the benchmarks of trading programs."""

@@ -1,4 +1,4 @@
-"""A submission with its scorecard, shown on the pages of a run in addition to the tables."""
+"""Represent the scorecard of one submission, for a separate page of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tradeassay_programs.code.submission import Submission
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCard:
-    """The scorecard of one submission and related results, shown on a separate page.
+    """The scorecard of one submission, with its drift and its D4 over several years.
 
     ``drift`` is relative to the first submission of its run, or to a named earlier submission.
     ``years`` is D4 over several drawn years.

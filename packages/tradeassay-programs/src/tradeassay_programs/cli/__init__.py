@@ -1,1 +1,1 @@
-"""Command-line interface for programs."""
+"""Define the commands about programs that trade."""

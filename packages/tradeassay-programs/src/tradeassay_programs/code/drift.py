@@ -1,4 +1,4 @@
-"""Decide whether a patch repaired a strategy or changed it into another.
+"""Decide whether a patch repaired a strategy or changed it into another strategy.
 
 Cards are compared by their content, traces by their edit distance, and patches by the number of
 changed lines.
@@ -24,14 +24,14 @@ from tradeassay_programs.code.submission import (
 )
 
 BUDGET: Final = 50
-"""The number of lines that a patch may change."""
+"""Maximum number of lines that a patch may change."""
 ALLOWED: Final = 0.05
 SUSPICIOUS: Final = 0.15
 """The paper's two thresholds for traces that move without approaching the reference."""
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return the number of added, replaced or removed lines. Blank lines do not count."""
+    """Return the number of added, replaced or removed lines, except blank lines."""
     a, b = (
         [line.rstrip() for line in text.splitlines() if line.strip()] for text in (before, after)
     )
@@ -44,7 +44,7 @@ def changed_lines(before: str, after: str) -> int:
 
 
 AGREEMENT: Final = 1e-6
-"""Shares of equity that differ by less are the same action."""
+"""Maximum difference between two shares of equity that are the same action."""
 
 
 def trace_distance(left: DecisionList, right: DecisionList) -> float:
@@ -129,7 +129,7 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NUMERIC = 1e-6
-"""Float parameters that differ by less are the same number in different notation."""
+"""Maximum difference between float parameters that are the same number in different notation."""
 
 
 def card_changes(
@@ -251,7 +251,7 @@ def _judge(scenarios: tuple[ScenarioDrift, ...]) -> tuple[Kind, tuple[str, ...]]
     """Return the kind of drift and its reasons.
 
     Traces that move closer to the reference are a repair, and traces that move away are drift.
-    Other moves are judged by their size.
+    Other moves are classified by their size.
     """
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)

@@ -28,7 +28,7 @@ LONGEST_ANSWER: Final = 2_000_000
 A longer text is cut, and the note states it.
 """
 LONGEST_PROGRAM_ANSWER: Final = 300_000
-"""The same limit for a program's answer: about eighty thousand tokens."""
+"""The same limit for the answer from a program: about eighty thousand tokens."""
 
 Form = Literal["fenced", "unclosed", "bare", "none"]
 NoCode = Literal["", "empty", "prose", "loop", "cut off"]
@@ -41,7 +41,7 @@ _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
 _PARSED: Final = 2 * LONGEST_SOURCE
 """Maximum number of characters parsed to choose among candidates.
 
-Candidates beyond it are not parsed.
+Candidates beyond this limit are not parsed.
 """
 _LOOP_LINES: Final = 12
 """A line with this number of repetitions that makes up most of the text is a loop."""
@@ -202,7 +202,7 @@ def _is_program(tree: ast.Module, framework: Framework) -> bool:
 
 
 def _only_function(tree: ast.Module | None) -> str | None:
-    """Return the name of the only top-level function, if it can be called with one table."""
+    """Return the name of the only top-level function that takes one table, or None."""
     named = [node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef)]
     if len(named) != 1:
         return None
@@ -288,9 +288,9 @@ def _defines_something(tree: ast.Module) -> bool:
 
 
 def _bare(text: str) -> str | None:
-    """Return a program without fences.
+    """Return a program without fences, or None.
 
-    It extends from the first line that looks like code to the last line that still parses.
+    The program extends from the first line that looks like code to the last line that still parses.
     """
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if _CODE_LINE.match(line)), None)

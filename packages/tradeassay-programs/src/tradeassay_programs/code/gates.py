@@ -68,7 +68,7 @@ GateName = Literal[
 
 Trust = Literal["untrusted", "reference"]
 NOT_CLEARED: Final = "not_cleared"
-"""The class of a leak finding that neither passed nor failed.
+"""The error class of a leak gate that neither passed nor failed.
 
 Look-ahead is neither excluded nor proven.
 """
@@ -80,9 +80,9 @@ PAPER_GATES: Final[tuple[GateName, ...]] = (
     "leak",
     "audit",
 )
-"""The six gates that make a submission valid by the paper's definition."""
+"""The six gates that a submission must pass to be valid by the paper's definition."""
 GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios", "agreement")
-"""All gates. The last gate uses bars that the author never sees or learns about."""
+"""All gates, in order. The last gate uses bars that the author never sees."""
 
 _ROUNDING = 1e-12
 
@@ -153,7 +153,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         return QUESTIONS
 
     def gate(self, name: str) -> Finding:
-        """Return the finding of a gate."""
+        """Return the finding of the gate with a name."""
         return next(gate for gate in self.gates if gate.name == name)
 
     @property
@@ -276,7 +276,10 @@ def pass_gates(
 
 
 def parse_gate(submission: Submission) -> Finding:
-    """Check that the card is a JSON object and that the source defines one ``TradingStrategy``."""
+    """Return a finding that passes if both files can be parsed.
+
+    The card must be a JSON object, and the source must define one ``TradingStrategy``.
+    """
     faults = _card_faults(submission.card)
     source_fault = _source_fault(submission.source)
     if source_fault is not None:
@@ -339,7 +342,7 @@ def _card_faults(text: str) -> list[Exhibit]:
 
 
 def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
-    """Check that a strategy card follows its schema and agrees with the frozen semantics."""
+    """Return a finding that passes if a card follows its schema and agrees with the semantics."""
     try:
         card = submission.read_card()
     except UserError as error:
@@ -377,7 +380,8 @@ def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
 def scenarios_gate(
     spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreement: float
 ) -> Finding:
-    """Compare the decisions on each micro-scenario with the stored decisions.
+    """Return a finding that passes if the decisions on every micro-scenario match the stored
+    decisions.
 
     Bar, leg, signal and share of equity must agree.
     """
@@ -460,7 +464,7 @@ def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _GateRun:
-    """The mutable state of one run of the gates. It is discarded when the report is written.
+    """The mutable state of one run of the gates, and the gates as methods.
 
     ``tables`` are the columns of the micro-scenarios by name, and ``known`` are earlier runs on
     them. The gate ``exec`` sets ``scored``, ``scenarios`` and ``probe``.
@@ -480,25 +484,26 @@ class _GateRun:
     probe: LookaheadProbe | None = None
 
     def check_parse(self) -> Finding:
-        """Parse both files."""
+        """Return whether both files can be parsed."""
         return parse_gate(self.submission)
 
     def check_schema(self) -> Finding:
-        """Compare the card with the frozen semantics."""
+        """Return whether the card agrees with the frozen semantics."""
         if _card_faults(self.submission.card):
             return not_run(_PARSED["parse"])
         return schema_gate(self.submission, self.spec.semantics)
 
     def check_audit(self) -> Finding:
-        """Trace every trade from its signal to its P&L."""
+        """Return whether every trade can be traced from its signal to its P&L."""
         closes = closes_of(self.columns, self.runner.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
 
     def check_execution(self) -> Finding:
-        """Run the submission on the scenarios, then on growing bars, then on the scored bars.
+        """Run the submission, and return whether every run succeeded.
 
-        No process may hold a later bar while the submission can still decide on an earlier bar. The
-        look-ahead probe must therefore finish before the scored run starts.
+        The runs are on the scenarios, then on growing bars, then on the scored bars. No process may
+        contain a later bar while the submission can still decide on an earlier bar. The look-ahead
+        probe must therefore finish before the scored run starts.
         """
         slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
@@ -545,9 +550,9 @@ class _GateRun:
         return passed("", {"cpu_s": cpu_s, "trades": trades})
 
     def check_determinism(self) -> Finding:
-        """Repeat the scored run with different seeds, time zones, dates and hash seeds.
+        """Return whether repetitions of the scored run have the same decisions.
 
-        The decisions must not change.
+        The repetitions have different seeds, time zones, dates and hash seeds.
         """
         scored, first = self.scored, f"seed {self.config.seeds[0]}"
         variations = self.config.variations
@@ -579,7 +584,7 @@ class _GateRun:
         return convicted(differences, measures) if differences else passed("", measures)
 
     def check_leak(self) -> Finding:
-        """Compare the scored run with the earlier answers of the look-ahead probe."""
+        """Return whether the scored run agrees with the earlier answers of the look-ahead probe."""
         assert self.scored is not None and self.probe is not None
         scored = self.scored.outcome
         assert isinstance(scored, Trace)
@@ -615,9 +620,9 @@ class _GateRun:
         return msgspec.structs.replace(finding, advice=advice)
 
     def check_agreement(self) -> Finding:
-        """Compare the decisions with the frozen decisions.
+        """Return whether the decisions agree with the frozen decisions.
 
-        The scored bars come first, then the drawn paths.
+        The scored bars are compared first, then the drawn paths.
         """
         assert self.scored is not None and self.scored.decisions is not None
         assert self.sensitivity is not None
@@ -697,9 +702,9 @@ CHECKS: Final[tuple[Check[_GateRun], ...]] = (
         _RAN,
     ),
 )
-"""The checks of a submission, in order.
+"""The gates of a submission, in order.
 
-``parse`` and ``exec`` are stages, and the rest are gates.
+``needs`` states the gates that each gate needs.
 """
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}
@@ -720,8 +725,9 @@ _WORDS: Final = {
 def audit_gate(
     scored: SubmissionRun | None, closes: Floats, completeness: float, tolerance: float
 ) -> Finding:
-    """Check that every trade can be traced through the audit log and that its claims are true.
+    """Return a finding that passes if the audit log is complete and true.
 
+    Every trade must be traceable through the log, and its claims must match the host's figures.
     ``closes`` has shape (legs, bars). ``completeness`` and ``tolerance`` are defined in
     :class:`GateConfig`.
     """

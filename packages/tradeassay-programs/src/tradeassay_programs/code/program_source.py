@@ -37,9 +37,9 @@ def parses(source: str) -> ast.Module | None:
 def check_compiles(
     source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE
 ) -> Finding:
-    """Check that a source compiles and defines one ``bt.Strategy`` or ``signals``.
+    """Return a finding that passes if a source compiles and defines one strategy.
 
-    Programs on frames define ``signals``.
+    A Backtrader program defines one ``bt.Strategy``. A program on frames defines ``signals``.
     """
     if len(source) > longest:
         return failed(f"the source has more than {longest} characters", "too_long")
@@ -178,7 +178,10 @@ class Advice(NamedTuple):
 
 
 def source_advice(source: str) -> tuple[Advice, ...]:
-    """Return places that look like look-ahead, by line. Source that does not parse has none."""
+    """Return places in the source that look like look-ahead, by line.
+
+    The result is empty for source that does not parse.
+    """
     tree = parses(source)
     found: list[Advice] = []
     for node in ast.walk(tree) if tree is not None else ():

@@ -72,9 +72,9 @@ class ReviewStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewerMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """One reviewer's mean mark for each author, including itself.
+    """One reviewer's mean mark for each author.
 
-    ``mean`` excludes its own work.
+    ``marks`` includes the reviewer's own work, and ``mean`` excludes it.
     """
 
     reviewer: str
@@ -191,7 +191,7 @@ def _bias(who: str, reviews: Sequence[tuple[Review, bool]], reason: str) -> Bias
 def both_marks(reviews: Sequence[Review]) -> Measure:
     """Return the mean of both marks over the complete reviews.
 
-    Without a complete review it is not scored.
+    The mean is not scored if no review is complete.
     """
     known = [_sum(r) / 2.0 for r in reviews if r.fidelity is not None and r.risk is not None]
     if known:

@@ -76,11 +76,11 @@ class PaperScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COMPLETE: Final = 0.95
-"""The share of required cells below which the paper lowers D3 (eq. 11)."""
+"""Minimum share of required cells. Below it, the paper lowers D3 (eq. 11)."""
 
 
 def d3(source: str, completeness: float | None = None) -> PaperScore:
-    """Return reliability and auditability by the paper.
+    """Return D3 by the paper's convention: reliability and auditability.
 
     Eq. 11 subtracts twice the shortfall of ``completeness`` from 0.95.
     """
@@ -126,8 +126,9 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
 
 
 def d4(source: str) -> PaperScore:
-    """Return out-of-sample robustness by the paper: 0.40 logic + 0.30 overfitting + 0.30
-    generality.
+    """Return D4 by the paper's convention: out-of-sample robustness.
+
+    It is 0.40 logic + 0.30 overfitting + 0.30 generality.
     """
     tree = parses(source) or ast.Module([], [])
     numbers = sum(
@@ -225,7 +226,7 @@ def stressed(bars: TaskBars, name: str, seed: int = 0) -> TaskBars:
 
 
 ROOM = 1e-6
-"""Largest rounding error of an exposure."""
+"""Maximum excess of an exposure that is a rounding error."""
 
 
 Severity = Literal["minor", "major", "critical"]
@@ -359,7 +360,7 @@ def broken_bars(
 def discipline(regimes: Mapping[str, Discipline]) -> Measure:
     """Return D2, 0 to 10.
 
-    Ordinary times count for half of it, and the mean of the stress regimes for the other half.
+    Half of D2 is from ordinary times, and half is the mean of the stress regimes.
     """
     if "normal" not in regimes:
         return not_scored("it was not run in ordinary times")
@@ -374,7 +375,7 @@ def discipline(regimes: Mapping[str, Discipline]) -> Measure:
 
 
 WORST_BP = 1000.0
-"""The highest break-even cost that is reported, in basis points."""
+"""Maximum break-even cost that is reported, in basis points."""
 
 
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -521,9 +522,10 @@ def robustness(
 
 
 def cohort(names: Sequence[str], returns: Floats, benchmark: Floats) -> Cohort:
-    """Return PBO and SPA over the daily returns of submissions, with shape (sessions, submissions).
+    """Return PBO and SPA over the daily returns of submissions.
 
-    Neither is scored for a single submission.
+    ``returns`` has shape (sessions, submissions). With a single submission, neither value is
+    scored.
     """
     if returns.shape[1] < 2:
         alone = not_scored("one submission cannot be overfitted among itself")
@@ -537,7 +539,7 @@ def cohort(names: Sequence[str], returns: Floats, benchmark: Floats) -> Cohort:
 
 
 NEAR = 0.01
-"""Two exposures that differ by less than this share of equity are the same decision."""
+"""Maximum difference between exposures that are the same decision, as a share of equity."""
 
 
 def fidelity(
@@ -591,7 +593,7 @@ WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25
 
 
 CAP: Final = 5.0
-"""The highest score in any dimension for a submission that is not valid."""
+"""Maximum score in any dimension for a submission that is not valid."""
 
 
 def reliability(report: GateReport) -> Measure:
@@ -624,9 +626,10 @@ TARGET = 8.5
 
 
 class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to score submissions.
+    """Settings of the scores.
 
-    ``trials`` is the number of submissions and iterations on the split.
+    ``trials`` is the number of submissions and iterations on the split. ``stress_rows`` is the
+    number of bars of a stress regime. ``year`` is the number of sessions per year.
     """
 
     gates: GateConfig = GateConfig()
@@ -645,7 +648,7 @@ WINDOWS: Final = 5
 class Windows(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of a valid submission on short pieces of the test data.
 
-    ``failures`` describe the pieces on which it did not run.
+    ``failures`` describes the pieces on which the submission did not run.
     """
 
     tests: int
@@ -696,9 +699,9 @@ def score_gated(
     gated: Gated,
     config: ScoreConfig,
 ) -> Scorecard:
-    """Score a submission from the runs of its gates.
+    """Return the scorecard of a submission, from the runs of its gates.
 
-    The paper's D1 and D2 stay empty until peers mark them.
+    The paper's D1 and D2 are not scored until peers mark the submission.
     """
     report = gated.report
     runner = runner_of(submission, spec, executor, config.gates)
@@ -782,7 +785,7 @@ def _regimes(
 def _windows(
     spec: StrategySpec, runner: SubmissionRunner, gated: Gated, config: ScoreConfig
 ) -> Windows | msgspec.UnsetType:
-    """Run a valid submission on short pieces of the test data (section 5.4 of the paper)."""
+    """Return the runs on short pieces of the test data, or UNSET for an invalid submission."""
     if not gated.report.valid or gated.bars.rows < WINDOW:
         return msgspec.UNSET
     draws = np.random.default_rng(seed_from(config.gates.secret or "", "windows", spec.id))

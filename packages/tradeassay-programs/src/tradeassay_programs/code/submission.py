@@ -255,7 +255,7 @@ class TradeLog:
     """Trades in the order of their bars.
 
     The host uses ``row``, ``leg``, ``quantity`` (signed) and ``signal``. ``price``, ``pnl`` and
-    ``equity`` are claims of the submission, or NaN without a claim.
+    ``equity`` are claims from the submission, or NaN without a claim.
     """
 
     row: Ints
@@ -419,8 +419,8 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
     """A different environment for a run: a seed, a time zone, and a clock moved by ``days``.
 
-    ``hashing`` uses the second executor of a :class:`TwinExecutor`, whose processes use another
-    hash seed.
+    With ``hashing``, the run uses the second executor of a :class:`TwinExecutor`, whose processes
+    use another hash seed.
     """
 
     seed: int
@@ -430,7 +430,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The variation in words."""
+        """A phrase that describes the variation."""
         text = f"seed {self.seed}"
         if self.zone:
             direction = "later" if self.days > 0 else "earlier"
@@ -526,7 +526,7 @@ class SubmissionRunner:
             yield self._read(columns, self.spent.add(result))
 
     def run(self, columns: Columns) -> Trace | RunFailure:
-        """Run on one table for the look-ahead check."""
+        """Run on one table, and return the trades in the form of the look-ahead check."""
         result = self.spent.add(self.executor.run(self._job(columns, 0, only="trades")))
         return self._read(columns, result, only_trades=True).outcome
 
@@ -620,7 +620,7 @@ class SubmissionRunner:
         *,
         only_trades: bool = False,
     ) -> SubmissionRun:
-        """Read the logs of a run, and compute the account.
+        """Return a run from its logs, with the account that the host computes.
 
         The look-ahead check runs on every bar, so it sets ``only_trades`` and skips the decisions
         and the audit log.

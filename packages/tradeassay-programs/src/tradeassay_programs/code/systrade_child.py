@@ -1,4 +1,4 @@
-"""The harness of a submission. It runs in the sandbox's child, and its output is not trusted."""
+"""Run a submission in the sandbox's child process. The output is not trusted."""
 
 import datetime
 import os

@@ -32,7 +32,7 @@ from tradeassay_programs.sandbox import JobExecutor
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """A judge's verdict on a program with a known answer.
 
-    With ``right`` the program is a gold solution, otherwise a decoy.
+    With ``right`` the program is a gold solution. Otherwise it is a decoy.
     """
 
     program: str
@@ -81,7 +81,7 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
 
 
 _REDRAWS = 7
-"""Maximum number of extra home markets on which a decoy may trade."""
+"""Maximum number of additional home markets that are drawn for a decoy that does not trade."""
 
 _SELF = (
     "gold is compared with itself: no false rejects means that runs repeat, not that the "
@@ -98,8 +98,8 @@ _TWINS = (
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a validation.
 
-    With ``thorough``, every program that reaches the look-ahead check gets it. Otherwise only gold
-    solutions and decoys that must fail this check get it.
+    With ``thorough``, the look-ahead check runs on every program that reaches it. Otherwise it runs
+    only on gold solutions and on decoys that must fail it.
     """
 
     thorough: bool = False

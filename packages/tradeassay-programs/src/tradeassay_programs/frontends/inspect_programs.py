@@ -130,8 +130,8 @@ def systrade(
     """SysTradeBench: a model builds a strategy from a Strategy Doc, and patches it on evidence.
 
     Args:
-        benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public
-        repository.
+        benchmark: systrade-v1, or systrade-systb-v1 with the twelve strategies from the authors'
+        public repository.
         strategies: Names of strategies, joined by commas. Default: all twelve.
         iterations: Maximum number of submissions per strategy.
         early_stop: End a strategy when its target is met.
@@ -310,7 +310,7 @@ async def _carry(
 def _judge(name: str) -> Any:
     """Return the client of a judge or reviewer.
 
-    A scripted one answers at once, and any other is queried through Inspect.
+    A scripted model answers without a request. Any other model is queried through Inspect.
     """
     if parse_name(name).route == "scripted":
         scripted = scripted_models.get(parse_name(name).rest)()

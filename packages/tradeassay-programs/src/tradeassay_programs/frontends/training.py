@@ -67,7 +67,7 @@ def rows(
 def trl_reward(
     completions: Sequence[Any], task: Sequence[str], **columns: Any
 ) -> list[float | None]:
-    """Score a batch for TRL.
+    """Return the rewards of a batch for TRL.
 
     A completion is a text, or a conversation whose last message is scored.
     """
@@ -82,7 +82,7 @@ def verl_score(
 
 
 def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:
-    """Score a model's answer to an item. It has the signature of a Python grader."""
+    """Return the score of a model's answer to an item. The signature is that of a Python grader."""
     return verl_score(SOURCE, sample.get("output_text"), item["task"])
 
 

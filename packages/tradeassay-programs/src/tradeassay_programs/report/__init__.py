@@ -1,1 +1,1 @@
-"""Reports on programs for the terminal and as pages."""
+"""Report on programs, in the terminal and as pages."""

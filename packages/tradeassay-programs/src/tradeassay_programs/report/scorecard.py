@@ -143,7 +143,7 @@ def _measured(value: object) -> str:
 
 
 def _followed(step: AuditStep) -> tuple[str, bool]:
-    """Return a step of an audited trade in words, and whether it is correct."""
+    """Return a sentence on a step of an audited trade, and whether the step is correct."""
     if step.id is None:
         return "missing", False
     if step.own is None:

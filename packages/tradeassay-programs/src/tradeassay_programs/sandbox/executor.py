@@ -240,10 +240,10 @@ def open_executor(
     config: SandboxConfig | None = None,
     workers: int = 1,
 ) -> JobExecutor:
-    """Open an executor by its name, with a number of workers.
+    """Return an open executor of a kind.
 
-    Raises :class:`UserError` for an unknown name, and SandboxRefused if this machine cannot contain
-    untrusted code.
+    ``workers`` is the number of jobs that run at the same time. Raises :class:`UserError` for an
+    unknown kind, and SandboxRefused if this machine cannot contain untrusted code.
     """
     if workers < 1:
         raise UserError(f"workers must be 1 or more, got {workers}", hint="leave it out for 1")

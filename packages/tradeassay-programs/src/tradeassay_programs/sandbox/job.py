@@ -1,6 +1,6 @@
-"""Define jobs and their executors.
+"""Define jobs, their limits, their results and the protocol of executors.
 
-A job has untrusted source, its rows, its limits and its result.
+A job is one run of untrusted code on given rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -135,10 +135,7 @@ class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that a job used.
-
-    These are processor seconds, clock seconds, and peak resident memory including libraries.
-    """
+    """The processor seconds, clock seconds and peak memory (with libraries) that a job used."""
 
     cpu_s: float
     wall_s: float

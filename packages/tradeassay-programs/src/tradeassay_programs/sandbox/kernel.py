@@ -1,4 +1,4 @@
-"""Linux calls that Python does not wrap, Landlock, and the system calls that a child may make.
+"""Make Linux calls that Python does not wrap, restrict paths by Landlock, and list allowed calls.
 
 A call gets one of three answers. *Allowed* calls run at full speed. *Watched* calls name a path,
 and the host permits or refuses each of them. Every other call is refused and reported to the host.

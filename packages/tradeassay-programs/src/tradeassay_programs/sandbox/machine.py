@@ -1,4 +1,4 @@
-"""The sandbox's check for ``tradeassay doctor``."""
+"""Check the sandbox of this machine for ``tradeassay doctor``."""
 
 from __future__ import annotations
 

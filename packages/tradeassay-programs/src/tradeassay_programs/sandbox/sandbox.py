@@ -1,4 +1,4 @@
-"""Run jobs in a sandbox, one at a time or many at once.
+"""Run jobs in a sandbox, one at a time or several at the same time.
 
 :class:`Sandbox` and :class:`SandboxPool` control a zygote process, which forks one child per job.
 Both may be used from several threads.
@@ -373,7 +373,7 @@ class _ZygoteLine:
 
 
 class SandboxPool(JobExecutor):
-    """Runs up to ``workers`` children at once.
+    """Runs jobs in up to ``workers`` children at the same time.
 
     The machine needs memory for ``workers`` times ``JobLimits.memory_mb``. Raises
     :class:`SandboxRefused` like :class:`Sandbox`.

@@ -1,4 +1,4 @@
-"""The configuration of a sandbox. All machines that share a run use the same configuration."""
+"""Define the configuration of a sandbox, the same on all machines that share a run."""
 
 from collections.abc import Iterable
 from typing import Final, Literal

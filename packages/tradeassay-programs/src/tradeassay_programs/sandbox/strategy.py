@@ -119,11 +119,11 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoEntry(LookupError):
-    """The code defines no function of the requested name."""
+    """Raised if the code defines no function of the requested name."""
 
 
 class Unreturnable(TypeError):
-    """The code returned a value that no column can hold."""
+    """Raised if the code returned a value that no column can hold."""
 
 
 _OTHER_CLAIM: Final[ClaimKind] = "exception"

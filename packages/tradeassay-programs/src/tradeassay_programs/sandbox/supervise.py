@@ -45,17 +45,17 @@ _BEAT_S: Final = 1.0
 A wake-up after more than twice the interval means that the whole machine was suspended.
 """
 _MOST_WAITING: Final = 9.0
-"""The longest excused wait for a processor, in multiples of the child's time limit."""
+"""Maximum excused wait for a processor, in multiples of the child's time limit."""
 _CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 20
 
 
 class ZygoteLost(SandboxError):
-    """The zygote ended or stopped answering while a job was running. The job is not to blame."""
+    """Raised if the zygote ended or stopped answering during a job. The job is not the cause."""
 
 
 class IsolationFailed(SandboxError):
-    """A child could not be isolated, so its code did not run. The job is not to blame."""
+    """Raised if a child could not be isolated. Its code did not run and is not the cause."""
 
 
 class SupervisorStuck(BaseException):

@@ -25,9 +25,9 @@ _CONTAINER = (
 
 
 class SandboxRefused(SandboxError):
-    """This machine cannot contain untrusted code.
+    """Raised if this machine cannot contain untrusted code.
 
-    The message names the missing mechanism, the hint a remedy.
+    The message names the missing mechanism, and the hint names a remedy.
     """
 
 

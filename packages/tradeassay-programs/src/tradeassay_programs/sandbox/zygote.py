@@ -1,9 +1,7 @@
-"""The zygote: a clean process that loads the libraries and forks one child per job.
+"""Run the zygote: a clean process that loads the libraries and forks one child per job.
 
-It runs no strategy code.
-
-It never sees a job. Source, rows and orders bypass it in sealed memory that only the child maps, so
-a child's inherited memory reveals nothing about another job.
+The zygote runs no strategy code and never sees a job. Source, rows and orders bypass it in sealed
+memory that only the child maps, so a child's inherited memory reveals nothing about another job.
 """
 
 import fcntl

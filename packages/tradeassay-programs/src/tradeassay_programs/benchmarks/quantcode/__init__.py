@@ -1,4 +1,4 @@
-"""QuantCode: can a language model turn a strategy described in words into a working program?"""
+"""Implement QuantCode: can a language model turn a strategy in words into a working program?"""
 
 from tradeassay_programs.benchmarks.quantcode.families import (
     draw_tasks as draw_tasks,

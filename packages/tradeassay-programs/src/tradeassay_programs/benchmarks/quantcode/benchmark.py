@@ -79,7 +79,7 @@ _MOST_KEPT = 4096
 
 
 class QuantCodeProtocol(CodeProtocol):
-    """QuantCode for one spec. The judged markets are drawn from the run's secret."""
+    """The protocol of QuantCode for one spec. Judged markets are drawn from the run's secret."""
 
     title = "QuantCode: programs that do what they are asked"
     listing = "tradeassay code tasks"
@@ -103,7 +103,7 @@ class QuantCodeProtocol(CodeProtocol):
             try:
                 self.tasks[name], self.stored[name] = on_stored_bars(task, snapshot)
             except (UserError, DataError) as error:
-                # The task runs on a drawn market, and its record says so.
+                # The task runs on a drawn market, which its record states.
                 lacks = (*task.lacks, f"stored bars: {error.message}")
                 self.tasks[name] = msgspec.structs.replace(task, lacks=lacks)
 
@@ -173,7 +173,7 @@ class QuantCodeProtocol(CodeProtocol):
         return facts | {f"data {name}": bars.sha256 for name, bars in self.stored.items()}
 
     def roles(self, item: Item) -> dict[str, Role]:
-        """Return the writer and, if the spec names one, the judge."""
+        """Return the models of the writer and, if the spec names one, of the language judge."""
         roles = {"writer": Role(model=item.model, params=self.spec.params)}
         if self.spec.judge is not None:
             roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
@@ -185,9 +185,9 @@ class QuantCodeProtocol(CodeProtocol):
         return msgspec.convert({**item.protocol, **turns}, QuantCodeSettings)
 
     def dialogue(self, item: Item) -> CodeDialogue[TaskOutcome]:
-        """Conduct the dialogue of an item.
+        """Conduct the dialogue of an item, and return its outcome.
 
-        The language judge reads programs that reach its stage.
+        The language judge, if the spec names one, judges programs that reach the judge stage.
         """
         task, settings = self.tasks[item.task], self.settings(item)
         reference = reference_of(task, settings.framework)
@@ -220,7 +220,7 @@ class QuantCodeProtocol(CodeProtocol):
         require_code_extra()
 
     def open_executor(self, workers: int) -> JobExecutor:
-        """Open the sandbox for programs."""
+        """Return an open sandbox for programs."""
         return open_code_executor(workers)
 
     def with_timeout_callback(
@@ -230,10 +230,10 @@ class QuantCodeProtocol(CodeProtocol):
         return TimeoutTeller(executor, on_timeout)
 
     def examine(self, item: Item, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
-        """Examine a program.
+        """Return the evaluation of a program.
 
         A program that was already submitted for the same task is not run again. Processor seconds
-        are not recorded, because they never repeat.
+        are not recorded, because they differ from run to run.
         """
         key = (item.task, request.framework, request.source)
         if key in self._examined:
@@ -256,7 +256,7 @@ class QuantCodeProtocol(CodeProtocol):
         return evaluation
 
     def ended(self, record: TaskOutcome) -> Ending:
-        """Return how an episode ended. An episode without an answer of the model has failed."""
+        """Return how an episode ended. An episode without an answer from the model has failed."""
         if record.stage == "no_answer":
             return Ending(status="failed", reason=record.reason, words="no answer")
         words = record.stage.replace("_", " ")
@@ -265,7 +265,7 @@ class QuantCodeProtocol(CodeProtocol):
         return Ending(reason=record.reason, words=words)
 
     def inconsistencies(self, record: TaskOutcome) -> Iterator[tuple[int, str]]:
-        """Yield the turns whose verdict is about a different program."""
+        """Yield turns whose recorded verdict is about a different program, with the reason."""
         for place, turn in enumerate(record.turns):
             if turn.code is None:
                 continue
@@ -288,8 +288,8 @@ class QuantCodeProtocol(CodeProtocol):
     def rewards(cls, record: TaskOutcome) -> dict[int, AnswerReward]:
         """Return the reward of each turn, from its recorded verdict.
 
-        A program's closeness to the reference is not recorded, so this part of the reward is
-        missing. The evidence holds ``agreement``.
+        The record does not contain a program's closeness to the reference, so this part of the
+        reward is missing.
         """
         rewards = {}
         for place, turn in enumerate(record.turns):
@@ -324,7 +324,9 @@ class QuantCodeProtocol(CodeProtocol):
 
     @classmethod
     def paper_spec(cls, request: PaperRequest) -> QuantCodeSpec:
-        """Return the spec of the paper's single turns. ``grid`` adds its agentic turns."""
+        """Return the spec of the paper's single-turn runs, and with ``grid`` of its agentic runs
+        too.
+        """
         # The public tasks have no reference, so only a language judge can decide them, as in the
         # paper.
         by_language = request.judge is not None and request.data is not None

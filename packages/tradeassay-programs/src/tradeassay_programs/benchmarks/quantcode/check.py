@@ -48,7 +48,7 @@ _NO_TASK = "no-task"
 
 
 def read_program(path: Path) -> str:
-    """Return a program's text, decoded as Python does.
+    """Return a program's text, decoded as Python decodes source files.
 
     The encoding is UTF-8 or the encoding named in the first lines. Raises :class:`UserError` for a
     path that is missing, not a file, too large or not text.
@@ -89,11 +89,11 @@ def check_program(
 ) -> Evaluation:
     """Return the evaluation of a program on a task.
 
-    - ``judge`` names a model that reads the program as well.
-    - ``rules`` hold the secret from which the judged markets are drawn. By default the secret is
-      random.
-    - ``strict`` fails a program for any call that the kernel refused.
-    - ``home`` are bars for a task without a reference (see
+    - ``judge`` names a model that also judges the program.
+    - ``rules`` contains the secret from which the judged markets are drawn. By default the secret
+      is random.
+    - ``strict`` fails a program if the kernel refused any of its calls.
+    - ``home`` replaces the drawn markets for a task without a reference (see
       :func:`~tradeassay_programs.benchmarks.quantcode.loading.on_stored_bars`).
 
     Raises :class:`UserError` for an unknown task, and MissingExtra or SandboxRefused if this
@@ -135,13 +135,12 @@ def validate_tasks(
     tell: Callable[[ProgramLine], None] | None = None,
     executor: ExecutorName = "local",
 ) -> ValidationReport:
-    """Run all references and decoys of tasks.
+    """Run all references and decoys of tasks, and return a report.
 
-    A reference must pass, and a decoy must fail at its stage.
-
-    ``judge`` names a model whose errors are measured too. The judged markets are drawn from
-    ``secret``. ``workers`` defaults to the number of cores. With ``executor="ray"`` the cluster
-    gets one work item for each task. ``tell`` is called with each finished line.
+    A reference must pass, and a decoy must fail at its stage. ``judge`` names a model whose error
+    rates are measured too. The judged markets are drawn from ``secret``. ``workers`` defaults to
+    the number of cores. With ``executor="ray"`` the cluster gets one work item for each task.
+    ``tell`` is called with each finished line.
 
     Raises :class:`UserError` if no task has a reference or a decoy, and MissingExtra or
     SandboxRefused if this machine cannot run programs.
@@ -177,7 +176,7 @@ def _validate(
     config: ValidateConfig,
     tell: Callable[[ProgramLine], None] | None,
 ) -> ValidationReport:
-    """Open an executor, and the judge if requested, and validate tasks."""
+    """Open an executor, and the judge if requested, and return the validation of tasks."""
     with open_code_executor(workers) as executor:
         if judge is None:
             return validate(tasks, executor, config=config, tell=tell)
@@ -190,7 +189,7 @@ def _validate(
 
 @contextmanager
 def open_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
-    """Open a model as a judge that any thread can query. Raises the errors of opening a model."""
+    """Open a model and yield a judge that any thread can query."""
     check_model(name)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="tradeassay-judge", daemon=True)
@@ -214,10 +213,10 @@ def open_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
 
 
 def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
-    """Return a task by its id.
+    """Return the task with an id.
 
-    It is a built-in task, or a task from ``file``: a user's ``ID.toml`` or a copy of the public
-    file. Without an id, return a task that any strategy fits: one stock with daily bars and no
+    The task is built in, or from ``file``: a user's ``ID.toml`` or a copy of the public file.
+    Without an id, a task that any strategy fits is returned: one stock with daily bars and no
     reference. Raises :class:`UserError` with similar names for an unknown task.
     """
     if task_id is None:

@@ -30,12 +30,11 @@ Setting = Literal["single-turn", "agentic"]
 
 
 class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task is presented to a model.
+    """Settings for presenting a task to a model.
 
-    ``turns`` is the maximum number of answers in the agentic setting (the paper: 10).
-
-    With ``history="full"`` the model sees the whole conversation. With ``last`` it sees only its
-    latest program and the findings on it. Raises :class:`UserError` for numbers that allow no turn.
+    ``turns`` is the maximum number of answers in the agentic setting (the paper: 10). With
+    ``history="full"`` the model sees the whole conversation. With ``last`` it sees only its latest
+    program and the findings on it. Raises :class:`UserError` for numbers that allow no turn.
     """
 
     setting: Setting = "single-turn"
@@ -143,13 +142,10 @@ Answer = ModelReply | Evaluation
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer and its result.
 
-    ``stage`` is the stage at which it ended, ``feedback`` the text sent to the model.
-
-    ``cut_off`` means that the answer reached the token limit before its program was complete. The
-    incomplete program does not compile, or there is none. This does not measure the model's Python.
-
-    ``code`` is None if the answer has no program (``form`` is ``none``). ``raw`` is then kept, so
-    that a reader can see the answer.
+    ``stage`` is the stage at which the program failed, and ``feedback`` the text sent to the model.
+    ``cut_off`` means that the answer reached the token limit before its program was complete. Such
+    a failure says nothing about the model's Python. ``code`` is None if the answer has no program
+    (``form`` is then ``none``). ``raw`` is the whole answer, kept if there is no program.
     """
 
     number: int
@@ -165,11 +161,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The outcome of one task. ``solved`` is None without a verdict, with the reason in ``reason``.
+    """The outcome of one task.
 
-    ``stage`` and ``failure_class`` are taken from the last turn. ``solved_at`` is the turn that
-    solved the task. ``tricks`` names the tricks of all turns. ``usage`` is the sum of the writer's
-    tokens. The judge's tokens are in the evaluations.
+    ``solved`` is None without a verdict, and ``reason`` states why. ``stage`` and ``failure_class``
+    are from the last turn. ``solved_at`` is the turn that solved the task. ``tricks`` names the
+    tricks of all turns. ``usage`` is the sum of the writer's tokens. The judge's tokens are in the
+    evaluations.
     """
 
     task: str
@@ -187,16 +184,16 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answer, TaskOutcome]:
-    """Present a task to a model. Raises :class:`UserError` if the task has no such wording.
+    """Present a task to a model, and return the outcome.
 
-    The single-turn setting ends after one answer. The agentic setting ends when a program solves
-    the task, turns run out, a trick is found (which scores zero in any case), no verdict is
-    possible any more, or the same answer is given twice in a row. A model that repeats itself has
-    stopped trying.
+    Raises :class:`UserError` if the task has no text in this wording. The single-turn setting ends
+    after one answer. The agentic setting ends in five cases: a program solves the task, turns run
+    out, a grave trick is found, no verdict is possible any more, or the model gives the same answer
+    twice in a row.
     """
     opening = opening_messages(task, settings)
-    # The question as data. The text shows none of it, because models copied its keys into their
-    # programs.
+    # The question as data. The text contains no part of it, because models copied its keys into
+    # their programs.
     same = {
         name: getattr(task, name) for name in ("timeframe", "bars", "cash", "commission", "sizing")
     }
@@ -291,7 +288,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
 
 
 def failure_of(turn: Turn) -> FailureClass | None:
-    """Return the class of a turn's failure, or None if it did not fail or was not scored."""
+    """Return the class of a turn's failure, or None if the turn did not fail or was not scored."""
     if turn.stage == "no_code":
         return "no-code"
     if turn.stage == "cut_off":

@@ -53,10 +53,10 @@ _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": Fr
 
 
 def read_task(text: str, where: str) -> CodeTask:
-    """Return the task in ``text``. ``where`` names the source in errors.
+    """Return the task in a TOML text. ``where`` names the source in errors.
 
-    Raises UserError, in one line, for text that is not TOML, lacks a key, or has an unknown key or
-    an invalid value.
+    Raises UserError for text that is not TOML, lacks a key, or has an unknown key or an invalid
+    value.
     """
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
@@ -290,11 +290,13 @@ def on_stored_bars(
     """Return a task adapted to stored bars, and the latest bars of its symbol.
 
     The number of bars is the task's. ``symbol`` replaces the symbol that the task names. Daily bars
-    are adjusted for splits. Shorter bars are unadjusted and stamped in the exchange's local time.
-    Bars shorter than the task's are aggregated. An account that cannot pay for one unit gets the
-    cash for ten, and ``lacks`` states this. Raises :class:`UserError` for a task with a reference
-    (it is judged on drawn markets), and if the data set has no such symbol, no bars of that length
-    or too few of them.
+    are adjusted for splits. Intraday bars are unadjusted, and their times are in the exchange's
+    local time. Bars shorter than the task's are aggregated. If the account cannot pay for one unit,
+    it gets the cash for ten units, and ``lacks`` states this.
+
+    Raises :class:`UserError` for a task with a reference, because such a task is judged on drawn
+    markets. Also raises it if the data set has no such symbol, no bars of that length, or too few
+    bars.
     """
     if task.has_reference:
         hint = "stored bars are for tasks of the public file"
@@ -364,7 +366,7 @@ def sum_up(
 ) -> dict[str, NDArray[Any]]:
     """Return bars aggregated to a longer timeframe.
 
-    They start with the session and are stamped with their start.
+    The first bar starts with the session. The time of a bar is its start.
     """
     minute = feed["time"].astype("M8[m]").astype(np.int64) - OPEN_MINUTE[clock]
     begins = minute // MINUTES[timeframe] * MINUTES[timeframe]

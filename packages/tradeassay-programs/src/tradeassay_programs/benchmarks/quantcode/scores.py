@@ -26,11 +26,12 @@ FAILURE_WORDS: dict[str, str] = {info.id: info.description for info in FAILURES}
 
 
 class StageRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of items that passed each stage and all earlier stages. ``items`` have a result.
+    """The shares of items that passed each stage and all earlier stages.
 
-    A program with a grave trick counts as failed from the backtest on. A program that looks ahead
-    fails the ``judge`` stage, which is passed exactly if the task is solved. ``unscored`` items
-    reached a judge that could not decide. They are left out of ``judge`` alone.
+    ``items`` is the number of items with a result. A program with a grave trick is counted as
+    failed from the backtest on. A program that looks ahead fails the ``judge`` stage, which is
+    passed exactly if the task is solved. ``unscored`` is the number of items that reached a judge
+    that could not decide. These items are left out of ``judge`` alone.
     """
 
     items: int
@@ -111,14 +112,16 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """The reason why it is not ranked. None if it may be ranked or no item has a result."""
+        """The reason why the row is not ranked, or None if it may be ranked or no item has a
+        result.
+        """
         if not self.rates.items:
             return None
         return unranked_model(self.rates.failed, self.rates.items + self.rates.failed)
 
 
 class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows. ``notes`` explain the intervals to the reader."""
+    """The scores of a run: all rows, and ``notes`` that explain the intervals."""
 
     cells: tuple[CellScores, ...]
     notes: tuple[str, ...]
@@ -313,12 +316,13 @@ ENDS: Final = (
 
 
 class PooledRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates over rows.
+    """Rates over several rows.
 
-    ``ends`` is the share of items by the stage at which they ended, from :data:`ENDS`. ``first``
-    and ``last`` are the failure classes of first and last answers, as shares of all answers.
-    ``lost`` are the classes of last answers, as shares of the unsolved items. ``counts`` are the
-    numbers behind ``last``.
+    - ``ends`` is the share of items by the stage at which they ended, from :data:`ENDS`.
+    - ``first`` and ``last`` are the shares of the failure classes of first and last answers among
+      all answers.
+    - ``lost`` is the shares of the classes of last answers among the unsolved items.
+    - ``counts`` are the numbers of last answers by class.
     """
 
     ends: dict[str, Measure]

@@ -1,4 +1,5 @@
-"""Make the tables of a QuantCode run: solve rates, stages, failures, items, and the paper's tables.
+"""Build the tables of a QuantCode run: solve rates, stages, failures, items, and the paper's
+tables.
 
 The paper's tables include rows of this project's runs.
 """
@@ -49,7 +50,7 @@ from tradeassay_programs.code.evaluation import STAGES as CHECKS
 from tradeassay_programs.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 
 MOST_TURNS: Final = 3_000
-"""Maximum number of turns whose programs a page shows. More would be too long for a reader."""
+"""Maximum number of turns whose programs a page contains, so that it does not become too long."""
 STAGES: Final = ("compile", "backtest", "trade", "judge")
 _COLUMNS: Final = ("Compiles", "Runs", "Trades", "Solved")
 _CHIPS: Final = {
@@ -89,7 +90,7 @@ def _place(cell: CellScores) -> tuple[bool, bool, float]:
 
 
 def way(cell: CellScores) -> str:
-    """Return the setting of a row's tasks in words, e.g. ``agentic · formal · backtrader``."""
+    """Return a phrase for the setting of a row, e.g. ``agentic · formal · backtrader``."""
     return f"{cell.setting} · {cell.wording} · {cell.framework}"
 
 
@@ -145,7 +146,7 @@ def quantcode_tables(
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
-    """Return the model that solves most, and its lead over the next, in words."""
+    """Return a sentence on the model that solves most tasks, and sentences on its lead."""
     told = [cell for cell in cells if cell.rates.judge.value is not None and cell.unranked is None]
     if not told:
         if any(cell.unranked for cell in cells):

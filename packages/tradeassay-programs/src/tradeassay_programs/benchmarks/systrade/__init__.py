@@ -1,4 +1,4 @@
-"""SysTradeBench: twelve strategies as documents, frozen semantics, references and scenarios."""
+"""Implement SysTradeBench: strategies as documents, frozen semantics, references and scenarios."""
 
 from tradeassay_programs.benchmarks.systrade.loading import (
     STRATEGIES as STRATEGIES,

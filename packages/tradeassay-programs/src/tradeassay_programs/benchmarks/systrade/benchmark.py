@@ -82,7 +82,7 @@ _MOST_KEPT: Final = 4096
 
 
 class SystradeProtocol(CodeProtocol):
-    """SysTradeBench for one spec."""
+    """The protocol of SysTradeBench for one spec."""
 
     title = "SysTradeBench: governed strategies"
     listing = "tradeassay code strategies"
@@ -142,14 +142,17 @@ class SystradeProtocol(CodeProtocol):
         return facts | installed_versions(_COMPUTING)
 
     def roles(self, item: Item) -> dict[str, Role]:
-        """Return the writer and the reviewers."""
+        """Return the models of the writer and of the reviewers."""
         roles = {"writer": Role(model=item.model, params=self.spec.params)}
         for reviewer in self.spec.reviewers:
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
         return roles
 
     def dialogue(self, item: Item) -> CodeDialogue[StrategyOutcome]:
-        """Conduct the dialogue of an item: submissions, their scores, and reviews."""
+        """Conduct the dialogue of an item, and return its outcome.
+
+        The dialogue has submissions, their scores, and reviews.
+        """
         strategy = self.strategies[item.task]
         on_minutes = strategy.semantics != load_spec(item.task).semantics
         reference = load_reference(item.task, minutes=on_minutes)
@@ -173,7 +176,7 @@ class SystradeProtocol(CodeProtocol):
         """Do nothing. Submissions may use only packages that are always installed."""
 
     def open_executor(self, workers: int) -> JobExecutor:
-        """Open a sandbox, and a second sandbox whose processes use another hash seed."""
+        """Return an open sandbox with a twin whose processes use another hash seed."""
         config = submission_config()
         return twin_executor(open_executor(config=config, workers=workers), config)
 
@@ -194,7 +197,7 @@ class SystradeProtocol(CodeProtocol):
         return with_secret(config, self.spec.secret or "")
 
     def examine(self, item: Item, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
-        """Score a submission on both years, and measure its drift from the first submission.
+        """Return the scores of a submission on both years, and its drift from the first submission.
 
         A submission that was already examined is not run again. Processor times are not recorded.
         """
@@ -231,7 +234,7 @@ class SystradeProtocol(CodeProtocol):
     def _examine_new(
         self, spec: StrategySpec, submission: Submission, executor: JobExecutor
     ) -> ScoredIteration:
-        """Examine a submission on both years, and on the instruments of a data set."""
+        """Return the scores of a submission on both years, and on the instruments of a data set."""
         config = self.score_config
         year = self.year(spec.id, "test")
         with self._lock:
@@ -265,7 +268,7 @@ class SystradeProtocol(CodeProtocol):
         return msgspec.structs.replace(scored, instruments=tuple(instruments))
 
     def ended(self, record: StrategyOutcome) -> Ending:
-        """Return how an episode ended. An episode without an answer of the model has failed."""
+        """Return how an episode ended. An episode without an answer from the model has failed."""
         if record.stopped == "no answer" and record.last is None:
             return Ending(status="failed", reason=record.iterations[-1].reason, words="no answer")
         last = record.last
@@ -276,7 +279,9 @@ class SystradeProtocol(CodeProtocol):
         return Ending(reason="" if failure is None else failure.reason, words=words)
 
     def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
-        """Yield the iterations whose scorecard is about a different submission."""
+        """Yield iterations whose recorded scorecard is about a different submission, with the
+        reason.
+        """
         for place, iteration in enumerate(record.iterations):
             if iteration.scored is None or iteration.submission is None:
                 continue
@@ -386,7 +391,7 @@ class SystradeProtocol(CodeProtocol):
 def _stored_data_fields(request: PaperRequest) -> dict[str, Any]:
     """Return the fields of a spec on named data sets.
 
-    They are the paper's number of symbols and the available days.
+    These are the paper's number of symbols and the available days.
     """
     names = [request.stored(part.strip()) for part in str(request.data).split(",") if part.strip()]
     symbols = request.symbols

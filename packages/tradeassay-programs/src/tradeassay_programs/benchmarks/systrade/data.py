@@ -1,4 +1,4 @@
-"""The data of SysTradeBench: splits, synthetic and stored years, and the paper's instruments."""
+"""Provide the data of SysTradeBench: splits, synthetic and stored years, and instruments."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -32,7 +32,7 @@ YEAR: Final = 252
 
 
 class DaySpan(msgspec.Struct, frozen=True, kw_only=True):
-    """A range of days. The first day is included, the last is not."""
+    """A range of days. The first day is included, and the last day is not."""
 
     name: SplitName
     first: str
@@ -93,11 +93,11 @@ def recipe() -> tuple[str, ...]:
 def synthetic_year(
     spec: StrategySpec, split: SplitName = "test", seed: int = 1, *, minutes: int = 0
 ) -> TaskBars:
-    """Return a synthetic year of daily bars, or of quarter hours over 60 sessions.
+    """Return a synthetic year of bars for a strategy.
 
-    Quarter hours are for strategies without a daily version. The development year and the test year
-    are the two halves of one path. With ``minutes``, a strategy on one leg with a minute version
-    gets that number of round-the-clock minutes instead.
+    Bars are daily. A strategy without a daily version gets quarter hours over 60 sessions. The
+    development year and the test year are the two halves of one path. With ``minutes``, a strategy
+    on one leg with a minute version gets that number of round-the-clock minutes instead.
     """
     timeframes = spec.semantics.inputs.timeframes
     legs = len(spec.semantics.inputs.legs)
@@ -127,9 +127,10 @@ DRAWS: Final = 40
 def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int = 0) -> int:
     """Return the seed of the synthetic year that a secret determines for a strategy.
 
-    It is the first draw in whose test half every rule of the frozen semantics fires, or else the
-    draw with the most firing rules. The year cannot be known without the secret. With ``minutes``
-    the first draw is used, because a year of minutes exercises every rule that can fire.
+    The seed is the first draw in whose test half every rule of the frozen semantics fires. If there
+    is no such draw among :data:`DRAWS`, it is the draw with the most firing rules. The year cannot
+    be known without the secret. With ``minutes`` the first draw is used, because a year of minutes
+    exercises every rule that can fire.
     """
     best, most = 0, -1
     for draw in range(DRAWS):
@@ -211,7 +212,8 @@ def _has_minutes(view: AsOfView, symbol: str) -> bool:
 def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
     """Return daily bars of a stored data set within a split.
 
-    They are read through the as-of view of the split's last session, so no later data can be read.
+    The bars are read through the as-of view of the split's last session, so no later data can be
+    read.
     """
     snapshot = load_dataset(dataset)
     inside = _sessions_in(snapshot, split)
@@ -230,11 +232,12 @@ def _sessions_in(snapshot: Snapshot, split: DaySpan) -> Days:
 def stored_minutes(
     dataset: str, symbols: tuple[str, ...], split: DaySpan, *, most: int = 0
 ) -> TaskBars:
-    """Return the minute bars of a stored data set in a split.
+    """Return the minute bars of a stored data set within a split.
 
-    Only minutes with bars of all symbols are included, at most ``most``. They are read through the
-    as-of view of the split's last session. A bar is stamped with its opening time. Raises
-    :class:`UserError` if there is none, and DataError for a symbol without minutes.
+    Only minutes with bars of all symbols are included, at most ``most`` minutes unless it is 0.
+    They are read through the as-of view of the split's last session. The time of a bar is its
+    opening time. Raises :class:`UserError` if there is no such minute, and DataError for a symbol
+    without minutes.
     """
     snapshot = load_dataset(dataset)
     days = _sessions_in(snapshot, split)

@@ -64,7 +64,7 @@ class Halves(msgspec.Struct, frozen=True, kw_only=True):
     wrong: str = ""
 
     def beside(self, earlier: Halves) -> Halves:
-        """Return a copy with missing parts taken from the same writer's earlier answer."""
+        """Return a copy with missing files taken from the same writer's earlier answer."""
         program, card = self.program or earlier.program, self.card or earlier.card
         told = "" if program is not None and card is not None else self.wrong
         return msgspec.structs.replace(self, program=program, card=card, wrong=told)
@@ -140,7 +140,7 @@ def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer answers."""
+    """The answer from a reviewer."""
 
     fidelity: Annotated[float, msgspec.Meta(ge=1, le=10)]
     risk: Annotated[float, msgspec.Meta(ge=1, le=10)]
@@ -154,9 +154,9 @@ _SCHEMA = schema_text(Marks)
 def _review(
     spec: StrategySpec, submission: Submission, reviewer: str, author: str, used: list[Usage]
 ) -> Generator[Request, Answer, Review]:
-    """Query a reviewer for marks, and once more if they are unreadable.
+    """Ask a reviewer for marks, and ask once more if they are unreadable.
 
-    Missing marks are a failure and never replaced by a middle mark.
+    Missing marks are recorded as a failure and are never replaced by a middle mark.
     """
     messages = wording.review(spec, submission)
     asked = msgspec.json.encode({"kind": "systrade.review", "strategy": spec.id}).decode()
@@ -220,14 +220,14 @@ class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to query this reviewer."""
+    """A request to ask this reviewer."""
 
     reviewer: str
     request: AskModel
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy is presented to a model: the number of iterations, and the reviewers.
+    """Settings for presenting a strategy to a model: the number of iterations, and the reviewers.
 
     ``early_stop`` ends the dialogue when the target is met.
     """
@@ -361,9 +361,9 @@ def build(
 
 
 def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:
-    """Return a copy with the paper's D1 and D2: mean peer marks, and 0 for D1 after drift.
+    """Return a copy with the paper's D1 and D2 from mean peer marks.
 
-    Invalid work has none of the paper's scores.
+    After drift, D1 is 0. An invalid submission has none of the paper's scores.
     """
     card = scored.scorecard
     marks = {

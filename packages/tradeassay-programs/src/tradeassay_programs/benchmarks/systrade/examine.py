@@ -70,7 +70,10 @@ _MOST_MARKS: Final = 240
 _MOST_POINTS: Final = 480
 _SAMPLE: Final = 5
 _YEAR_OF_BARS: Final = 3_000
-"""On longer tables no mutant is tried, so the paths alone must distinguish the mutants."""
+"""Maximum number of bars of a table on which mutants are tried.
+
+On longer tables, only the drawn paths distinguish the mutants.
+"""
 _WORD: Final = 60
 
 
@@ -117,7 +120,7 @@ class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def true(self) -> bool:
-        """Whether the row exists and its figure equals the host's, if both state one."""
+        """Whether the row exists, and its figure equals the host's figure if both state one."""
         if self.id is None or self.claimed is None or self.own is None:
             return self.id is not None
         # A P&L is compared relative to the capital.
@@ -141,10 +144,10 @@ class FollowedTrade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trail(msgspec.Struct, frozen=True, kw_only=True):
-    """The scored run as a page shows it.
+    """The scored run in the form of a page.
 
-    ``counts`` are over all decisions by kind. ``marks`` may hold fewer, with differences kept
-    before agreements.
+    ``counts`` are over all decisions, by kind. ``marks`` may contain fewer decisions. Differences
+    are kept before agreements.
     """
 
     bars: str
@@ -228,7 +231,7 @@ def compare(
 
 
 def _by_bar_and_leg(decisions: DecisionList) -> dict[tuple[int, int], tuple[float, int]]:
-    """Return share and signal of decisions, by bar and leg."""
+    """Return the share and the signal of each decision, by bar and leg."""
     columns = (decisions.row, decisions.leg, decisions.fraction, decisions.signal)
     return {
         (int(row), int(leg)): (float(share), int(signal))
@@ -375,7 +378,7 @@ class SubmissionCheck:
 
     @property
     def bar_log(self) -> str | None:
-        """The audit log by bars, made on access, or None if the submission did not run."""
+        """The audit log by bars, computed on access, or None if the submission did not run."""
         return None if self.write_log is None else self.write_log()
 
     @property
@@ -406,10 +409,10 @@ def examine_submission(
     scenarios: Mapping[str, SubmissionRun] | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Examined:
-    """Run the gates on bars and compute the scores.
+    """Run the gates of a submission on bars, and return its scores and runs.
 
-    Processor times are not recorded, because they never repeat. ``scenarios`` are runs on the
-    micro-scenarios from an examination on other bars. Pass ``sensitivity`` only for the final
+    Processor times are not recorded, because they differ from run to run. ``scenarios`` are runs on
+    the micro-scenarios from an examination on other bars. Pass ``sensitivity`` only for the final
     examination, because its findings must not reach the author.
     """
     gated = pass_gates(
@@ -451,7 +454,7 @@ def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
 def run_scenarios(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, config: GateConfig
 ) -> dict[str, SubmissionRun]:
-    """Run a submission on the micro-scenarios; return the runs by name."""
+    """Run a submission on the micro-scenarios, and return the runs by name."""
     bars = [scenario.bars for scenario in spec.scenarios]
     names = [scenario.name for scenario in spec.scenarios]
     runs = run_on(bars, submission, spec, executor, config)
@@ -465,7 +468,7 @@ def run_on(
     executor: JobExecutor,
     config: GateConfig,
 ) -> Iterator[SubmissionRun]:
-    """Run a submission on several tables of bars, with the first seed and without any check."""
+    """Yield a submission's runs on several tables of bars, with the first seed and no gates."""
     legs = spec.semantics.inputs.legs
     tables = [(market_columns(bars, legs), config.seeds[0]) for bars in markets]
     return runner_of(submission, spec, executor, config).logs(tables)
@@ -484,9 +487,9 @@ def check_submission(
 
     - ``bars`` are the test bars. By default the secret draws a synthetic year, so that no program
       can have memorised it.
-    - ``secret`` repeats an earlier examination. By default one is drawn.
-    - ``since`` is the folder of an earlier submission, to decide whether this one repairs or
-      changes it.
+    - ``secret`` repeats an earlier examination. By default a secret is drawn.
+    - ``since`` is the folder of an earlier submission. The check then decides whether the new
+      submission repairs or changes the earlier submission.
     - ``years`` is the number of years on which D4 is measured.
 
     Raises :class:`UserError` for an unknown strategy or a folder without its two files, and

@@ -1,4 +1,4 @@
-"""Load the twelve strategies: frozen semantics, Strategy Doc, reference, card and micro-scenarios.
+"""Load a strategy's frozen semantics, Strategy Doc, reference, card and micro-scenarios.
 
 A micro-scenario is a short list of hand-picked closes, the bars made from them, and the expected
 trace.
@@ -127,7 +127,7 @@ YEAR: Final = "year"
 MINUTES: Final = 525_600
 """Number of minutes in a round-the-clock year.
 
-It replaces a parameter called ``year`` on minutes.
+In a minute version it replaces the value of a parameter called ``year``.
 """
 
 

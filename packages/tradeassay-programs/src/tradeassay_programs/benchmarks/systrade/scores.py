@@ -1,6 +1,6 @@
 """Compute the totals of a SysTradeBench run.
 
-They are validity, quality, gains, convergence, reviews, and costs.
+The totals are validity, quality, gains, convergence, reviews, and costs.
 """
 
 import math
@@ -65,7 +65,9 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unranked(self) -> str | None:
-        """The reason why it is not ranked. None if it may be ranked or no item has an answer."""
+        """The reason why the model is not ranked, or None if it may be ranked or no item has an
+        answer.
+        """
         if self.unanswered == self.items:
             return None
         return unranked_model(self.unanswered, self.items)
@@ -96,12 +98,12 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     It has mean scores, the gain over the previous iteration, and the similarity of submissions:
 
     - ``alike`` is the mean similarity of code between models on the same strategy.
-    - ``same_outcome`` is the share of pairs whose test year ended the same.
-    - ``ensemble`` is the variation of the mean of all submissions' returns relative to a single
-      submission. Near 1, they are no steadier together than alone.
+    - ``same_outcome`` is the share of pairs with the same result in the test year.
+    - ``ensemble`` is the volatility of an equal mix of all submissions relative to a single
+      submission. If it is near 1, the mix is no steadier than a single submission.
     - ``tokens`` is the mean number of tokens per submission.
-    - ``reached_goal`` is the share that meets the goal of the last iteration (D1 to D3, a Sharpe
-      ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
+    - ``reached_goal`` is the share of submissions that meet the goal of the last iteration: D1 to
+      D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level.
     """
 
     iteration: int
@@ -119,7 +121,7 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """All results that the report shows.
+    """The totals of a run.
 
     ``windows`` is over all valid submissions, as in :class:`ModelRow`.
     """
@@ -275,7 +277,7 @@ def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
 
 
 def half_of(card: Scorecard, names: Sequence[str]) -> float | None:
-    """Return the mean of some of the paper's marks.
+    """Return the mean of some of the paper's marks, or None if a mark is missing.
 
     ``names`` are the reviewers' D1 and D2, the automatic D3 and D4, or all four.
     """
@@ -284,9 +286,15 @@ def half_of(card: Scorecard, names: Sequence[str]) -> float | None:
 
 
 NEAR_BEST: Final = 0.88
-"""The paper's second tier reaches 6.94 of the best 7.85."""
+"""Minimum share of the best score in the first two tiers.
+
+The paper's second tier reaches 6.94 of the best 7.85.
+"""
 HALF_PRICE: Final = 0.5
-"""The paper's second tier costs 40 to 50 % of the first."""
+"""Maximum share of the best model's cost in the second and third tier.
+
+The paper's second tier costs 40 to 50 % of the first tier.
+"""
 
 
 def paper_tier(
@@ -294,11 +302,11 @@ def paper_tier(
 ) -> str:
     """Return the tier of section 5.6, measured against the model with the best overall score.
 
-    - Balanced has at least :data:`NEAR_BEST` of the best score for at most :data:`HALF_PRICE` of
-      its price.
-    - Budget has less for at most that price.
-    - Premium has at least that score for more.
-    - A model with less for more is in no tier.
+    - Balanced has at least :data:`NEAR_BEST` of the best score, for at most :data:`HALF_PRICE` of
+      the best model's cost.
+    - Premium has at least the same share of the best score, for a higher cost.
+    - Budget has a lower score, for at most the cost of balanced.
+    - A model with a lower score for a higher cost is in no tier.
 
     If the best model costs nothing, there are no tiers.
     """

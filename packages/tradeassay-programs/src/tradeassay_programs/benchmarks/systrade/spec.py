@@ -26,7 +26,8 @@ STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {
     SYSTRADE: STRATEGIES,
     SYSTRADE_SYSTB: SYSTB_STRATEGIES,
 }
-"""This project's twelve strategies, and the twelve of the authors' public repository."""
+"""The strategies of each benchmark: this project's twelve, and twelve from the authors' repository.
+"""
 
 MOST_MINUTES: Final = 2 * MINUTES
 
@@ -34,12 +35,12 @@ MOST_MINUTES: Final = 2 * MINUTES
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
 
-    - ``strategies``: if it is empty, the run takes all twelve.
-    - ``reviewers`` mark every submission blind. A model's marks of its own work are kept and not
+    - ``strategies`` names strategies. If it is empty, the run has all twelve strategies.
+    - ``reviewers`` mark every submission blind. A model's marks for its own work are kept and not
       counted.
     - ``dataset`` with ``symbols`` provides stored daily bars instead of the synthetic year of
       ``data_seed``.
-    - ``splits`` are the first days of development and test, and the day after the test.
+    - ``splits`` contains the first days of development and test, and the day after the test.
     - ``minutes`` is the number of minute bars for strategies with a minute version.
 
     Raises :class:`UserError` for values that are not valid.
@@ -99,7 +100,7 @@ Stopped = Literal["target", "iterations", "no answer", "no submission", "repeats
 class OnInstrument(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a program on the test days of other symbols.
 
-    ``total`` is its return before costs. ``reason`` is set if it could not run.
+    ``total`` is the return before costs. ``reason`` is set if the program could not run.
     """
 
     symbols: tuple[str, ...]
@@ -111,10 +112,10 @@ class OnInstrument(msgspec.Struct, frozen=True, kw_only=True):
 class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one submission.
 
-    ``scorecard`` is of the test year and never shown to the writer. ``develop`` is of the
-    development year and shown. ``drift`` is None for a first submission. ``trail`` is None if the
-    submission could not run on the test year. ``instruments`` is set if the run names more symbols
-    than the strategy has legs.
+    ``scorecard`` is of the test year, and the writer never sees it. ``develop`` is of the
+    development year, and the writer sees it. ``drift`` is None for a first submission. ``trail`` is
+    None if the submission could not run on the test year. ``instruments`` is set if the run names
+    more symbols than the strategy has legs.
     """
 
     scorecard: Scorecard

@@ -1,6 +1,6 @@
-"""Make the tables of a SysTradeBench run.
+"""Build the tables of a SysTradeBench run.
 
-They are gates, quality, strategies, iterations, reviews and items. The module also fills the
+The tables are gates, quality, strategies, iterations, reviews and items. The module also fills the
 paper's tables with rows of this project's runs.
 """
 
@@ -120,9 +120,7 @@ def systrade_tables(
 
 
 def _review_sentence(reviews: ReviewBoard) -> str:
-    """Return the agreement between reviewers, and the number of reviews that could not be read, in
-    words.
-    """
+    """Return a sentence on the agreement between reviewers, and on the unreadable reviews."""
     tau, unread = reviews.agreement, reviews.unanswered
     interval = ""
     if tau.low is not None and tau.high is not None:
@@ -496,7 +494,7 @@ def why_not_comparable(
         if systb
         else "the strategies share the paper's names and defaults, but what it leaves open is "
         "pinned by us; "
-        "systrade-systb-v1 has the twelve of the authors' public repository"
+        "systrade-systb-v1 has the twelve strategies from the authors' public repository"
     )
     found = [
         whose,

@@ -19,7 +19,10 @@ from tradeassay_programs.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay_programs.code.submission import StrategySpec, Submission
 
 EXAMPLE: Final = "example-hold"
-"""The strategy of the example answer. A submission for it is a copy of the example."""
+"""The strategy of the example answer.
+
+A submission for this strategy is a copy of the example.
+"""
 LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
 """The paper's goals for its last iteration (D.2)."""
@@ -34,7 +37,7 @@ Kept = Literal["", "card", "program"]
 """The half of a submission that has already been read."""
 _SHOWN: Final = 5
 _LONGEST: Final = 12_000
-"""Maximum number of characters of a refused answer that its author is shown again."""
+"""Maximum number of characters of a refused answer that are quoted to its author."""
 
 
 DIMENSION_WORDS: Final = {

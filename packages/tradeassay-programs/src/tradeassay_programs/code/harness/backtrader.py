@@ -155,7 +155,7 @@ _NAN: Final = float("nan")
 
 
 class NoStrategy(NoEntry):
-    """The code does not define exactly one strategy."""
+    """Raised if the code does not define exactly one strategy."""
 
 
 def run(

@@ -1,10 +1,10 @@
-"""The harness of programs on frames, which are called more than once.
+"""Call programs on data frames that grow.
 
-A message carries several rows. It ends at the latest on the next row for which the host wants an
+A message contains several rows. It ends at the latest on the next row for which the host wants an
 answer. On such a row, the program is called on all rows so far, and the harness sends its last
-target or all targets. The child never holds a row beyond the first unanswered row, so no answer can
-depend on a later row. Once the child holds all rows, the program may be called on the whole table.
-Several tables are sent one after another.
+target or all targets. The child never contains a row beyond the first unanswered row, so no answer
+can depend on a later row. Once the child has all rows, the program may be called on the whole
+table. Several tables are sent one after another.
 """
 
 from __future__ import annotations
@@ -67,11 +67,9 @@ def pack_rows(columns: Mapping[str, Any]) -> bytes:
 def grow(
     module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Receive rows a few at a time, and answer with the program's last target on the requested
-    rows.
+    """Receive rows a few at a time, and send the program's targets on the requested rows.
 
-    Every call uses a freshly loaded program. State left in its module by an earlier call cannot
-    leak into the next.
+    Every call uses a freshly loaded program, so an earlier call cannot leave state in its module.
     """
     _entry(module)
     load = vars(module)["__loader__"]

@@ -84,7 +84,7 @@ _DEEP: Final = 3
 
 _SEEN: Final[set[tuple[str, int]]] = set()
 READ: Final[list[str]] = []
-"""The program's reads of later bars, in words."""
+"""Texts that describe the program's reads of later bars."""
 
 
 def watch_lines() -> None:

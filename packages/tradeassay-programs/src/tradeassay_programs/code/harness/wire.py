@@ -1,4 +1,4 @@
-"""Names and formats shared by the host and the child, besides the columns of orders.
+"""Define names and formats that the host and the child share, besides the columns of orders.
 
 The host trusts none of the child's data.
 """
@@ -13,7 +13,7 @@ from tradeassay.core.order_columns import FLOATS, INTEGERS
 ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
-"""The values of each asset in a frame of a fed run, after the time."""
+"""The values of each asset in a message of a fed run, after the time."""
 
 ACCOUNT: Final = "account"
 """The child's figures: value, cash, number of completed orders, and broker turns.

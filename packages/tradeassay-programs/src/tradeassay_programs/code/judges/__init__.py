@@ -1,6 +1,6 @@
-"""Two judges of one question: does the program follow the task?
+"""Judge whether a program follows its task, with two judges.
 
-The behavioural judge compares a program's decisions with those of the task's reference on several
-markets. The language judge reads the program. Both verdicts are shown, and neither replaces the
+The behavioural judge compares a program's decisions with the reference's decisions on several
+markets. The language judge reads the program. Both verdicts are displayed, and neither replaces the
 other.
 """

@@ -1,4 +1,4 @@
-"""Judge a program by its behaviour: compare its trades with the reference's on the same markets.
+"""Judge a program by its behaviour: compare its decisions with the reference's on the same markets.
 
 The judge also checks the task's expectations of any correct solution, on the trades that the host
 computed.
@@ -31,7 +31,7 @@ from tradeassay_programs.code.task import CodeTask, Expectations
 def check_expectations(
     expect: Expectations, trades: Sequence[RoundTrip], order_kinds: Collection[str], bars: TaskBars
 ) -> tuple[str, ...]:
-    """Return the violated expectations of a run in words. The result is empty if there are none."""
+    """Return a sentence for each expectation that a run violates, or an empty tuple."""
     spans = [
         (trade.entry_bar, bars.rows if trade.exit_bar is None else trade.exit_bar)
         for trade in trades

@@ -110,14 +110,15 @@ Key = tuple[int, int, str, int]
 class DecisionsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the comparison of decisions.
 
-    - ``threshold`` is the F1 score that passes a market. ``strays`` is the number of unmatched
-      events that always passes.
-    - ``size_tolerance`` is a share of the larger size.
-    - ``warm_up`` is the share of the bars after the reference's first fill in which an unmatched
-      event is forgiven.
+    - ``threshold`` is the minimum F1 score that passes a market. ``strays`` is the number of
+      unmatched events that passes with any score.
+    - ``size_tolerance`` is the maximum difference between two equal sizes, as a share of the larger
+      size.
+    - ``warm_up`` is the share of the bars, after the reference's first fill, in which unmatched
+      events are forgiven.
     - ``in_step_by`` is the share of the bars after which unmatched events count even if the runs
-      hold different positions.
-    - ``rounded`` is the share of the entries that may differ by rounding.
+      have different positions.
+    - ``rounded`` is the maximum share of entries that may differ by rounding.
     """
 
     threshold: float = 0.98
@@ -154,7 +155,7 @@ class DecisionEvent:
 class DecisionsMatched:
     """The comparison of two runs on one market.
 
-    ``stray`` counts unmatched events that are not forgiven.
+    ``stray`` is the number of unmatched events that are not forgiven.
     """
 
     value: float
@@ -207,7 +208,7 @@ def compare_decisions(
     rows: int,
     config: DecisionsConfig | None = None,
 ) -> DecisionsMatched:
-    """Compare the events of a candidate with the reference's events on ``rows`` bars."""
+    """Return the comparison of a candidate's and the reference's events on ``rows`` bars."""
     config = config or DecisionsConfig()
     partners = {event.key: event for event in reference}
     pairs = [(event, partners[event.key]) for event in candidate if event.key in partners]
@@ -373,7 +374,10 @@ def passes(comparison: DecisionsMatched, config: DecisionsConfig | None = None) 
 
 
 _CLEAR: Final = 0.25
-"""A hint is given if ignoring one condition raises the agreement by more than this."""
+"""Minimum difference of two scores for a hint.
+
+The scores are the agreement with and without one condition, or the scores of entries and exits.
+"""
 
 
 def decision_hints(
@@ -382,8 +386,9 @@ def decision_hints(
     rows: int,
     config: DecisionsConfig,
 ) -> tuple[str, ...]:
-    """Describe the differences of two runs without revealing a bar, a price or a rule of the
-    reference.
+    """Return sentences on the differences of two runs.
+
+    They reveal no bar, price or rule of the reference.
     """
     if not candidate:
         return ("it does not trade here, although the task's rules do",)

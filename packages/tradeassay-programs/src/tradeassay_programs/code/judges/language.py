@@ -1,10 +1,8 @@
-"""The language judge: a model reads task and program and answers each criterion in strict JSON.
-
-No I/O here.
+"""Ask a model whether a program follows its task. No I/O here.
 
 :func:`judge_dialogue` yields :class:`~tradeassay_bench.core.dialogue.AskModel` requests and
-receives the replies. The caller supplies the model. If a judge cannot be reached or does not keep
-to the form, the check is not scored.
+receives the replies. The caller supplies the model, which answers each criterion in strict JSON. If
+a judge cannot be reached or its answer is not in this form, the check is not scored.
 
 Foreign text inside the prompt is quoted line by line, with line numbers, between marks that contain
 a hash of the text. To end the quotation early, a text would have to contain its own SHA-256. The
@@ -192,7 +190,7 @@ def judge_dialogue(
     judge: str = "",
     config: LanguageJudgeConfig | None = None,
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
-    """Query a model about one program, and return its verdict.
+    """Ask a model about one program, and return its verdict.
 
     Without an answer the verdict is ``not_scored``.
     """

@@ -1,5 +1,6 @@
-"""Leaky and honest strategies for testing the look-ahead check: ``tradeassay code validate
---look-ahead``.
+"""Test the look-ahead check on strategies that are known to be leaky or honest.
+
+``tradeassay code validate --look-ahead`` runs this test.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from tradeassay_programs.code.lookahead.trace import Array, Columns, Trace
 Data = Literal["daily", "hourly"]
 BARS: Final[dict[Data, int]] = {"daily": 2_500, "hourly": 1_750}
 KEPT: Final[dict[Data, int]] = {"daily": 600, "hourly": 420}
-"""The number of bars used, counted from the end.
+"""Number of bars, counted from the end of the table.
 
-The check tests every bar, and its time grows with the square of their number.
+The check tests every bar, and its time grows with the square of this number.
 """
 _HOURS: Final = 7
 _SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}

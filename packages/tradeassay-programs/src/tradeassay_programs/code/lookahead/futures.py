@@ -31,13 +31,14 @@ _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
 _MOST_DECIMALS: Final = 6
 _LENGTHS: Final = (1, 1, 1, 2, 8, 64)
 _BLOCK: Final = 10
-"""The number of consecutive bars that are drawn together."""
+"""Number of consecutive bars that are drawn together."""
 _SIZES: Final = (0.5, 4.0)
 _FACTORS: Final = (1.5, 6.0)
 _ALONG: Final = {"close": 0.25, "open": 0.1, "volume": 0.1, "wicks": 0.1}
-"""The share of false bars that first move in the direction of the true bar, for each part of a bar.
+"""Share of false bars that first move in the direction of the true bar, for each part of a bar.
 
-The parts are drawn independently. If they turned together, their product would reveal the true bar.
+The parts are drawn independently. If all parts turned together, their product would reveal the true
+bar.
 """
 
 _ENDS: Final = (("high", np.maximum), ("low", np.minimum))
@@ -386,7 +387,7 @@ def choose_places(
 ) -> Ints:
     """Return rows to cut after, at least ``gap`` apart.
 
-    About half of them are ``wanted`` rows that were not visited yet. The rest are anywhere.
+    About half of them are ``wanted`` rows that were not visited yet. The other rows are anywhere.
     """
     last = bars - 2
     room = max(1, bars // (2 * gap))

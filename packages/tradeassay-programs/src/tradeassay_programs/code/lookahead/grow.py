@@ -71,18 +71,18 @@ _SAME: Final = 1e-6
 class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the look-ahead check. The published rates are measured with the defaults.
 
-    - ``every_bar``: the longest table that is tested at every bar.
-    - ``cuts``: the number of cuts spread over a longer table, in addition to cuts near its start.
+    - ``every_bar`` is the length of the longest table that is tested at every bar.
+    - ``cuts`` is the number of cuts spread over a longer table, in addition to cuts near its start.
       ``tail_rows`` false rows follow each cut.
-    - ``runs``: the number of runs that change a longer table in place. The changes are ``gap`` rows
-      apart at first.
-    - ``confirmations``: the number of most suspicious changes that are tested alone.
-    - ``rtol``: floats that differ by less are the same decision, because linear-algebra libraries
-      may round the last digit depending on the length of their input. All other values are compared
-      exactly.
-    - ``probe``: for more than 20,000 rows, run 5,000 and 20,000 rows first, and refuse code whose
-      scored run would take more than ``run_s`` seconds.
-    - ``placebo``: add a run on other prices with the same dates.
+    - ``runs`` is the number of runs that change a longer table in place. The changes are ``gap``
+      rows apart at first.
+    - ``confirmations`` is the maximum number of suspicious changes that are tested alone.
+    - ``rtol`` is the relative difference below which floats are the same decision, because
+      linear-algebra libraries may round the last digit depending on the length of their input. All
+      other values are compared exactly.
+    - ``probe`` is whether a table of more than 20,000 rows is run on 5,000 and 20,000 rows first.
+      Code whose scored run would take more than ``run_s`` seconds is refused.
+    - ``placebo`` is whether a run on other prices with the same dates is added.
     """
 
     every_bar: int = 3_000
@@ -246,7 +246,10 @@ class JobSubject:
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterator[Outcome]:
-        """Run a job for each table, a few at a time. Jobs after a leak need not run."""
+        """Run a job for each table, a few at a time, and yield the outcomes.
+
+        Jobs after a leak need not run.
+        """
         tables = with_false_bars(columns, false, rows)
         while some := list(islice(tables, 16)):
             yield from self._outcomes(some)
@@ -271,11 +274,10 @@ def check_leaks(
     seed: int | np.random.Generator,
     deterministic: bool = False,
 ) -> LeakRecord:
-    """Return whether any decision on ``columns`` depends on later rows.
+    """Return the record of a look-ahead check on ``columns``.
 
-    The verdict is None if unclear.
-
-    ``deterministic`` skips the repetition of the scored run. The same seed gives the same record.
+    The verdict is None if the check could not decide. ``deterministic`` skips the repetition of the
+    scored run. The same seed gives the same record.
     """
     config, bars = config or LeakConfig(), len(Feeds.of(columns))
     if bars < _FEWEST_ROWS:
@@ -350,9 +352,8 @@ class _Answer(NamedTuple):
 class _Chain:
     """Answers in the order of time.
 
-    Each is compared with the previous answer: past decisions must not change.
-
-    ``contradiction`` holds the last two answers if they disagree about an earlier bar.
+    Each answer is compared with the previous answer, because past decisions must not change.
+    ``contradiction`` contains the last two answers if they disagree about an earlier bar.
     """
 
     rtol: float
@@ -492,7 +493,7 @@ class LookaheadProbe:
             self._screens.append((changed, outcome))
 
     def compare(self, scored: Trace) -> LeakRecord:
-        """Compare the scored run with the earlier runs, and test more rows with decisions."""
+        """Compare the scored run with the earlier runs, test more rows, and return the record."""
         evidence, bars = self._convict(scored), len(self._feeds)
         if evidence is None and not self._failures:
             evidence = self._probe_decisions(scored)

@@ -58,13 +58,14 @@ from tradeassay_programs.sandbox.strategy import Scalar
 
 _CAPS: Final = Caps(columns=64, rows=1 << 13, words=8, total=1 << 16)
 _ROOM: Final = 60_000
-"""The largest answer in bytes.
+"""Maximum size of an answer in bytes.
 
-If all targets so far fit, the answer on a row also covers the earlier rows.
+If all targets so far fit, the answer on a row also contains the targets of earlier rows.
 """
 _CLOSE: Final = 1e-9
-"""Targets that differ by less are equal, because libraries may round the last digit by the length
-of their input.
+"""Maximum difference between equal targets.
+
+Libraries may round the last digit depending on the length of their input.
 """
 _TOO_SLOW: Final = (CpuTimeout, WallTimeout)
 
@@ -168,9 +169,9 @@ def run_grown(
     jobs: Sequence[BacktestJob],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
 ) -> list[GrownRun]:
-    """Call programs on growing tables, then on whole tables.
+    """Return the runs of programs on growing tables, then on whole tables.
 
-    One child handles the tables of one program.
+    One child process runs all tables of one program.
     """
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
     answered: list[tuple[dict[int, Floats | str], str]] = []
@@ -240,9 +241,10 @@ def frame_lookahead(
     grown: Sequence[GrownRun],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
 ) -> tuple[Finding, LeakRecord]:
-    """Compare the programs' answers before and after they saw the whole table.
+    """Return the finding of the look-ahead check on frames, and its record.
 
-    A difference convicts.
+    The programs' answers before and after they saw the whole table are compared. A difference
+    convicts.
     """
     finished = [
         (growth, plan, rng)

@@ -69,9 +69,10 @@ class Trace:
         return len(self.rows)
 
     def words(self, position: int, *, plainly: bool = True) -> str:
-        """Return an action in words.
+        """Return a phrase for an action.
 
-        With ``plainly=False``, or without :attr:`say`, return all its fields.
+        With ``plainly=False``, or without :attr:`say`, the phrase contains all fields of the
+        action.
         """
         values = {name: column[position] for name, column in self.fields.items()}
         if plainly and self.say is not None:

@@ -1,3 +1,1 @@
-"""Frozen semantics: a strategy's meaning as rules, their interpreter, and derived programs and
-tests.
-"""
+"""Define the frozen semantics of strategies, their interpreter, and derived programs and tests."""

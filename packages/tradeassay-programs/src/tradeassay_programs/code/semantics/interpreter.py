@@ -1,4 +1,4 @@
-"""Frozen semantics: a strategy as rules, and their interpreter.
+"""Interpret frozen semantics: the meaning of a strategy as rules.
 
 The interpreter is slow and simple, and all other implementations must agree with it. The rule
 language consists of Python's arithmetic and comparisons over named values. It is parsed and never
@@ -51,11 +51,11 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class StrategyRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule: in one of the ``given`` states, if ``when`` is true, change state, registers and
-    targets.
+    """A rule of a strategy.
 
-    ``target`` maps a leg to its target exposure as a share of net equity. Legs without a target are
-    unchanged. New register values are computed from the old values.
+    In one of the ``given`` states, if ``when`` is true, the rule changes the state, registers and
+    targets. ``target`` maps a leg to its target exposure as a share of net equity. Legs without a
+    target are unchanged. New register values are computed from the old values.
     """
 
     id: str
@@ -166,7 +166,7 @@ FIELDS: Final = ("open", "high", "low", "close", "volume")
 SPECIAL: Final = ("session_first", "session_last", "row")
 _ROWS: Final = 4096
 _TIE: Final = 1e-12
-"""A spread below this share of the values is rounding error and is set to zero."""
+"""Share of the values below which a spread is a rounding error and is set to zero."""
 Columns = Mapping[str, Floats]
 Values = Mapping[str, Floats | float]
 """Named values: parameters, registers, indicators, and legs' fields such as ``X.close``."""

@@ -39,25 +39,25 @@ from tradeassay_programs.code.semantics.program import HELPERS, written
 
 BARS: Final = 360
 SESSION: Final = 9
-"""Bars per session on an intraday path. Sessions are short, so that a path has many."""
+"""Number of bars per session on an intraday path. Short sessions give a path many sessions."""
 DRAWS: Final = 40
 FEWEST: Final = 4
-"""The number of paths that are always kept, to detect errors without a matching mutant."""
+"""Number of paths that are always kept, to detect errors without a matching mutant."""
 BLANKS: Final = 8
-"""Drawing ends after this number of consecutive draws without a newly detected mutant.
+"""Number of consecutive draws without a newly detected mutant after which drawing ends.
 
 The remaining mutants are assumed to decide the same on any bars.
 """
 APART: Final = 1e-4
-"""Shares of equity that differ by less do not distinguish a mutant.
+"""Minimum difference between shares of equity that distinguishes a mutant.
 
-Rounding is at most a hundredth of this.
+Rounding is at most a hundredth of it.
 """
 _ROUNDING: Final = 1e-12
 _SHIFT: Final = 0.03
 _TIES: Final = 3
 _TRIED: Final = 2
-"""The number of decisions on a path that are searched for a nearby tie."""
+"""Maximum number of decisions on a path that are searched for a nearby tie."""
 _AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12, 0.7, 1.4)
 _HALVINGS: Final = 36
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -416,8 +416,9 @@ class Sensitivity:
 def draw_sensitivity(
     semantics: Semantics, rng: np.random.Generator, scored: TaskBars | None = None
 ) -> Sensitivity:
-    """Draw paths until every mutant differs on one of them.
+    """Return price paths on which mutants differ from the frozen semantics.
 
+    Paths are drawn until every mutant differs on one of them, or further draws find no new mutant.
     Submissions are compared on the ``scored`` bars anyway, so mutants that differ on these bars
     need no path.
     """
