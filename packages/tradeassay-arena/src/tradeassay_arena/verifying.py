@@ -524,6 +524,7 @@ class _Journal(NamedTuple):
 
 
 def _journal(db: Connection, season: Season) -> _Journal:
+    """Return the rows of a season in a database, by table and key."""
     query = select(t.decisions.c.id, t.rounds.c.asset, t.rounds.c.session, t.decisions.c.entry)
     query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).where(
         t.decisions.c.season == season.id
@@ -727,6 +728,10 @@ def _restated(here: _Journal, there: _Journal, season: Season) -> Found:
 
 
 def _restated_account(where: str, lines: list[_Line], made: list[_Line]) -> Found:
+    """Yield the contradictions between an account's recorded and replayed bookings.
+
+    ``lines`` are the recorded bookings, and ``made`` the replayed bookings.
+    """
     first_lines = {line[:2] for line in lines if line.number <= 1}
     if first_lines != {line[:2] for line in made}:
         yield where, "its bookings do not match its decisions"

@@ -187,6 +187,10 @@ class PriceNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
+    """Return the newest price of every asset.
+
+    ``moved`` is None if the previous round was not settled at this price.
+    """
     prices = []
     for asset in season.assets:
         mine = select(rounds).filter_by(season=season.id, asset=asset.symbol)

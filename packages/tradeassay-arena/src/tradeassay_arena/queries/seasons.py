@@ -176,6 +176,7 @@ def opened_season(
 
 
 def badges_of(season: Season) -> SeasonBadges:
+    """Return the badges of a season: its data, convention and time, and whether it is sealed."""
     kinds = {_kind(name) for name in {asset.dataset for asset in season.assets}}
     data: Origin = "unknown"
     if "synthetic" in kinds:
@@ -192,6 +193,7 @@ def badges_of(season: Season) -> SeasonBadges:
 
 
 def progress_of(store: Store, season: Season) -> Progress:
+    """Return the progress of a season, from its rounds in the database."""
     query = select(rounds.c.asset, rounds.c.phase, func.count(), func.max(rounds.c.session))
     rows = store.rows(query.filter_by(season=season.id).group_by(rounds.c.asset, rounds.c.phase))
     closed: dict[str, str] = {}
@@ -246,6 +248,7 @@ def state_of(store: Store, season: Season) -> SeasonState:
 
 
 def facts_of(store: Store, season: Season, badges: SeasonBadges) -> SeasonFacts:
+    """Return a season's entry in the list of seasons."""
     return SeasonFacts(
         id=season.id,
         title=season.title or season.id,

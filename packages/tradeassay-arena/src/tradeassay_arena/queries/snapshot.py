@@ -156,6 +156,7 @@ class SeasonSnapshot:
         return st.first_day(self.lines)
 
     def trades(self, entry: str) -> EntryTrades:
+        """Return the trades of an entry over all assets, the newest trade first."""
         cash, mine = self.season.cash, [line for line in self.lines.values() if line.entry == entry]
         found = []
         for line in mine:

@@ -529,6 +529,11 @@ class LiveFeed:
         return msgspec.structs.replace(asset, symbol=self._renamed.get(asset.symbol, asset.symbol))
 
     def _look(self, asset: Asset, source: str, session: str, mark: str = "") -> Snapshot | None:
+        """Query a vendor up to a session, and return the stored answer.
+
+        Returns None if the vendor pauses, fails or has no bar of the session. ``last_trouble`` then
+        has the reason.
+        """
         if self._clock.now() < self._rests.get(source, 0):
             self.last_trouble = (
                 f"{source} is left alone until {iso(self._rests[source])}, as it asked"

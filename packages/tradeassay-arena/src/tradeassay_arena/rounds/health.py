@@ -142,6 +142,7 @@ class Health:
             self._state, self._since = state, _iso(self._now())
 
     def told(self) -> WorkerHealth:
+        """Return the present state of this worker as a report."""
         with self._lock:
             return WorkerHealth(
                 season=self.season,

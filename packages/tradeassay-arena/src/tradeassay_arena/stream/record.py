@@ -296,6 +296,7 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quality(store: Store, season: str) -> StreamQuality:
+    """Return the figures of a season's stream."""
     own, found = stream_items.c, _reviews(store, season)
     picked = (own.source, own.status, own.language, own.summary_by)
     news = {"season": season, "kind": "news"}

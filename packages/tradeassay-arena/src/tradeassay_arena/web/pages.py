@@ -315,6 +315,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[BoardRow, ...]:
+    """Return the rows of the standings as text, in the order of the standings."""
     measures = {
         name: [row.excess if name == "excess" else row.measures[name] for row in board.rows]
         for name in COLUMNS

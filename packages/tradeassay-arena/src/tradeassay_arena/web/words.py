@@ -70,6 +70,7 @@ words = cache(PageWords)
 
 @cache
 def catalogue(language: Language) -> dict[str, str]:
+    """Return the texts of a language by ``group.key``."""
     text = (
         resources.files(__package__)
         .joinpath("words", f"{language}.toml")

@@ -147,6 +147,7 @@ class GrowingFrames:
             self._columns[name][row] = value
 
     def first(self, rows: int) -> Any:
+        """Return the first ``rows`` bars as a dict of frames."""
         if self._legs is None:
             seen = {name: self._columns[name][:rows] for name in self._names}
             seen |= {

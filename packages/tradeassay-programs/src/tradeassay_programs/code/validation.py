@@ -207,6 +207,7 @@ def validate(
         programs += _programs_of(task)
 
     def evaluate_program(program: _Program) -> ProgramLine:
+        """Return the line of a program. A decoy that does not trade gets other home markets."""
         client = judge if program.framework == "backtrader" else frame_judge
         decoy, rules = program.decoy, config.rules
         leak = config.thorough or decoy is None or decoy.fails_at == "lookahead"
@@ -234,6 +235,7 @@ def validate(
         return line
 
     def compare_references(task: CodeTask) -> TwinLine | None:
+        """Return the agreement of a task's two references, or None if one is missing."""
         source = reference_of(task, "frame")
         if not (source and reference_of(task, "backtrader")):
             return None

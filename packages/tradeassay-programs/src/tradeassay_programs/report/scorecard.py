@@ -289,6 +289,7 @@ def _nine_digits(value: float) -> float:
 
 
 def mark_words(mark: Mark) -> str:
+    """Return a sentence on a bar with a decision, for the chart."""
     ours = (
         "nothing" if mark.share is None else f"{mark.share:+.3f} of equity {mark.signal}".rstrip()
     )

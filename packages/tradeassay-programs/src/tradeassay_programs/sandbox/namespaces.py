@@ -55,6 +55,7 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_roots() -> LibraryRoots:
+    """Return the paths of the standard library and of the loaded packages."""
     paths = sysconfig.get_paths()
     stdlib = tuple(
         dict.fromkeys(paths[key] for key in ("stdlib", "platstdlib") if os.path.isdir(paths[key]))

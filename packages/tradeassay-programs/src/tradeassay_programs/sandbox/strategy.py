@@ -285,6 +285,7 @@ _OUR_FOLDERS = our_folders()
 
 
 def claim_of(error: BaseException) -> ClaimHead:
+    """Return the child's claim about an exception that the code raised."""
     kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
     try:
         message = str(error)

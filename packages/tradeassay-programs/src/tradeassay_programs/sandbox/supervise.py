@@ -317,6 +317,7 @@ class Supervisor:
         return left
 
     def _take_message(self) -> None:
+        """Read one message on the control line: a descriptor, the parser's verdict, or the exit."""
         assert self._control is not None
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
         self._owned += fds
@@ -456,6 +457,7 @@ _SEAL_SEAL_SHRINK_GROW_WRITE: Final = 0x1 | 0x2 | 0x4 | 0x8
 
 
 def seal(parts: Iterable[bytes], name: str) -> int:
+    """Return a descriptor of sealed memory with the given bytes. Nobody can change the content."""
     descriptor = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     try:
         for part in parts:

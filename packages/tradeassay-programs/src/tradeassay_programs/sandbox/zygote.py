@@ -94,6 +94,11 @@ def main(descriptor: int, refused: str | None) -> None:
 
 
 def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, Hello]:
+    """Load the libraries and isolate the zygote.
+
+    Returns the state for its children, and the greeting to the host. ``refused`` is the reason why
+    there are no namespaces, or None.
+    """
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("1000")  # If memory runs out, the kernel kills the sandbox first.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -134,6 +134,10 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 
     def recall(self, question: str, config: LayerConfig) -> tuple[Item, ...]:
+        """Return the items of each layer with the highest scores for a question.
+
+        At most ``recall`` items per layer are returned, the best first.
+        """
         if not self.items:
             return ()
         vectors = np.stack([embed(item.text) for item in self.items])

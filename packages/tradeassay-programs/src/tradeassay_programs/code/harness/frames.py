@@ -51,6 +51,7 @@ def frame_format(columns: Mapping[str, Any]) -> str:
 
 
 def pack_rows(columns: Mapping[str, Any]) -> bytes:
+    """Return columns as bytes, row by row, in the format of :func:`frame_format`."""
     types = {"M": "<i8", "i": "<i8", "u": "<i8", "f": "<f8", "b": "?"}
     fields = [np.asarray(values) for values in columns.values()]
     dtype = np.dtype(

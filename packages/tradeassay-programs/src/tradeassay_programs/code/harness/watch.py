@@ -186,6 +186,7 @@ def _name(kind: type) -> str:
 
 
 def fingerprint() -> list[Print]:
+    """Return a check for each part of Backtrader that a program may change."""
     names = [f"backtrader.{part}" for part in _PARTS]
     names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
     prints = [

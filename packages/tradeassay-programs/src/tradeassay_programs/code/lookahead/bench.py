@@ -30,6 +30,7 @@ _SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
 
 @lru_cache(maxsize=2)
 def bench_columns(data: Data) -> dict[str, Array]:
+    """Return the bars on which the strategies run: daily or hourly prices, volume and a score."""
     bars, rng = BARS[data], np.random.default_rng(_SEEDS[data])
     spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
     close = 100 * np.exp(np.cumsum(0.0002 + 0.01 * spell * rng.standard_normal(bars)))

@@ -340,6 +340,10 @@ _ALLOWED: Final = (*_SIMPLE, ast.Compare, *_BINARY, *_COMPARE)
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
+    """Return the syntax tree of an expression of the rule language.
+
+    Raises :class:`UserError` for anything else.
+    """
     try:
         tree = expression_tree(text)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -448,6 +452,7 @@ def _value(
 
 
 def check_semantics(semantics: Semantics) -> None:
+    """Raise :class:`UserError` if an expression uses an undefined name, or a rule uses a window."""
     known = set(semantics.parameters) | set(SPECIAL)
     for leg in semantics.inputs.legs:
         for field in FIELDS:
