@@ -119,7 +119,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     ``first`` and ``last`` are the days of the first and the last session. ``behind`` is the number
     of rounds that were settled since the standings were computed. ``lucky`` estimates the share of
     entries above buy and hold that are no better than buy and hold. ``unasked`` is the number of
-    rounds that the arena itself missed. In such a round every entry holds, and no rank is lost.
+    rounds that the arena itself missed. In such a round every action is HOLD, and no rank is lost.
     """
 
     season: str
@@ -425,7 +425,7 @@ def _gap(path: Floats, other: Floats | None) -> Floats | None:
 
 
 def _level(bands: int, config: BoardConfig) -> float:
-    """Return the level for each of several bands that all hold together at the configured level."""
+    """Return the level of each band that gives several bands together the configured level."""
     return 1.0 - (1.0 - config.bootstrap.level) / max(1, bands)
 
 

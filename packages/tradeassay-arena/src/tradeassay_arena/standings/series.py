@@ -248,7 +248,7 @@ def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
     ):
         trailing = float("nan") if momentum is None else momentum
         prices[id] = _RoundPrices(later / base - 1.0, trailing, price)
-    # Returns of corrected decisions on the newest prices, and the account value before them, by
+    # The returns of corrected decisions on the newest prices, and the account value before them, by
     # slot.
     newest = select(*bookings.c["slot", "earned", "restated_before"]).filter_by(season=season.id)
     newest = newest.where(bookings.c.number > 1).order_by(bookings.c.number)

@@ -285,7 +285,7 @@ def extract(item: StreamItem) -> StreamItem:
 
 
 async def _second_opinion(item: StreamItem, checker: Model, ask: Ask) -> ItemCheck:
-    """Return another model's verdict on the text that would be shown."""
+    """Return another model's verdict on the text that agents would see."""
     payload = {"source": item.words, "text": f"{item.shown_title}\n{item.shown_text}".strip()}
     body = msgspec.json.encode({"kind": "stream.check", **payload}).decode()
     messages = (

@@ -105,8 +105,8 @@ class StreamStore:
         """Ask a model about an item, or return its recorded answer. ``place.index`` counts the
         questions.
 
-        An answer is written before it is used. If two workers ask at once, the first answer is
-        used. Raises :class:`DataError` if a different question is on record.
+        An answer is written before it is used. If two workers ask at the same time, the first
+        answer is used. Raises :class:`DataError` if a different question is on record.
         """
         digest = sha256_of(request)
 

@@ -463,7 +463,7 @@ _REASONS = ("reason", "argument", "reasoning", "lesson")
 def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
     """Return a contribution to a debate as lines of (label, text). The text comes last.
 
-    Answers are stored as JSON. Any other content is shown unchanged.
+    Answers are stored as JSON. Any other content is returned unchanged.
     """
     try:
         said = msgspec.json.decode(text)

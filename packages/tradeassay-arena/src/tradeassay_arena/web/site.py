@@ -377,11 +377,13 @@ class _Followed:
 class PageWriter:
     """Writes the pages of all seasons of a database into a folder and updates them.
 
-    Any number of processes may write one folder. A lock makes them take turns, and the second finds
-    the work done. Unchanged files are not rewritten. If a process dies between a settlement and its
-    pages, the pages still name their newest event, and the next process continues from there.
+    Any number of processes may write one folder. A lock makes them take turns, and the second
+    process has nothing to write. Unchanged files are not rewritten. If a process dies between a
+    settlement and its pages, the pages still name their newest event, and the next process
+    continues from there.
 
-    ``languages`` are the languages of the written pages. :meth:`translate` renders the others.
+    ``languages`` are the languages of the written pages. :meth:`translate` renders pages in other
+    languages.
     """
 
     def __init__(

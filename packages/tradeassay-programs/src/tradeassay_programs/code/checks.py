@@ -53,7 +53,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``error_class`` is a short name for counting (``SyntaxError``, ``cpu_timeout``). ``claimed``
     marks a failure that rests on the program's report alone. ``evidence`` supports a failure,
-    ``advice`` lists places to review, and ``measures`` holds the numbers of the check.
+    ``advice`` lists places to review, and ``measures`` contains the numbers of the check.
     """
 
     name: str = ""

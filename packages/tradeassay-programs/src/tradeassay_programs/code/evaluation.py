@@ -162,7 +162,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - ``judge_behaviour`` and ``judge_language`` are the complete verdicts.
     - ``earned`` is displayed and never scored.
     - ``attempts`` are the calls that the kernel refused on any market.
-    - ``retried`` holds the reasons why runs were repeated.
+    - ``retried`` contains the reasons why runs were repeated.
     - ``isolation`` is the sandbox's level of isolation with its missing mechanisms. It is recorded
       as ``walls``.
     - ``drawn_again`` lists the markets that were drawn again or added, with reasons.
@@ -217,7 +217,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def verdict(self) -> str:
-        """The outcome in words, for the command line."""
+        """A phrase for the outcome, for the command line."""
         if self.passed_unjudged:
             return "passed, not scored"
         if self.outcome == "not_scored" and self.changes_account_terms:

@@ -195,7 +195,7 @@ class Gated:
     """A gate report and its runs. The scores are computed from the runs.
 
     ``scored`` is the run on ``bars``, or None if the submission could not be run. ``scenarios``
-    holds the runs on micro-scenarios by name.
+    contains the runs on micro-scenarios by name.
     """
 
     report: GateReport

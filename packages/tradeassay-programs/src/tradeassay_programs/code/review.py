@@ -85,8 +85,8 @@ class ReviewerMarks(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     """Mean marks by peers, ratings, the agreement of reviewers, and their biases.
 
-    ``standings`` rank authors by peers and by all reviews. ``reviewers`` hold each reviewer's marks
-    by author, the strictest reviewer first. They are recorded as ``desks``.
+    ``standings`` rank authors by peers and by all reviews. ``reviewers`` contains each reviewer's
+    marks by author, the strictest reviewer first. They are recorded as ``desks``.
     """
 
     fidelity: dict[str, Measure]

@@ -203,7 +203,7 @@ def reward_of(
 ) -> Reward:
     """Return the reward of an evaluation.
 
-    ``judged`` is whether a judge was asked for. ``closeness_parts`` contains the parts of the
+    ``judged`` is whether a judge was requested. ``closeness_parts`` contains the parts of the
     closeness to the reference, each 0 to 1, for a program that the judge rejected.
     """
     config = config or RewardConfig()

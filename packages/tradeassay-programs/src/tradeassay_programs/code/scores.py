@@ -659,8 +659,9 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of a submission.
 
-    - ``corrected`` holds the measured dimensions.
-    - ``paper`` holds the dimensions of the published formulas. D1 and D2 need the marks of peers.
+    - ``corrected`` contains the measured dimensions.
+    - ``paper`` contains the dimensions of the published formulas. D1 and D2 need the marks of
+      peers.
     - ``overall`` is the mean of the four measured dimensions. It is not scored if a dimension is
       not scored.
     - ``windows`` is set for valid submissions.

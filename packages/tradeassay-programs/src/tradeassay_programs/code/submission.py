@@ -505,7 +505,7 @@ class SubmissionRunner:
     spent: Spent = field(default_factory=Spent)
 
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
-        """Run on one table in different environments. The runs hold trades and no audit log."""
+        """Run on one table in different environments. The runs have trades and no audit log."""
         runs = []
         for variation in variations:
             twin = getattr(self.executor, "twin", None) if variation.hashing else None

@@ -82,7 +82,7 @@ def replay(
 ) -> dict[str, Any]:
     """Take bars one at a time, each followed by a false bar, and answer with the trades.
 
-    The trades are on all bars so far and the false bar. The child never holds a bar beyond the
+    The trades are on all bars so far and the false bar. The child never gets a bar beyond the
     first unanswered bar, so no answer can depend on a later bar.
     """
     row = struct.Struct(str(params["format"]))

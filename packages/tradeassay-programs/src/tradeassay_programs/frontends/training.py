@@ -82,7 +82,7 @@ def verl_score(
 
 
 def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:
-    """Return the score of a model's answer to an item. The signature is that of a Python grader."""
+    """Return the score of a model's answer to an item. It has the signature of a Python grader."""
     return verl_score(SOURCE, sample.get("output_text"), item["task"])
 
 

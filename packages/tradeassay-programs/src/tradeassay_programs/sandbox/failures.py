@@ -197,7 +197,8 @@ HostVerdict = (
 
 
 _HOST_FOLDER = re.compile(r"/[^\s'\"():,]*/(?=(?:site-packages|python3\.\d+)/)")
-"""The folders of installed packages. They differ by machine and are not shown to a model."""
+"""The folders of installed packages. They differ by machine and are removed from texts for models.
+"""
 
 
 class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):

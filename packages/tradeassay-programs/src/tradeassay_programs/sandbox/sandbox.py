@@ -427,6 +427,6 @@ class SandboxPool(JobExecutor):
                 future.cancel()
 
     def close(self) -> None:
-        """Cancel the waiting jobs, wait for the running ones, and end the zygote."""
+        """Cancel the waiting jobs, wait for the running jobs, and end the zygote."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._sandbox.close()

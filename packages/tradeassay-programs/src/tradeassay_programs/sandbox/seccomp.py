@@ -46,7 +46,8 @@ ANY_PID: Final = 0x7FFFFFF0
 class _Program:
     """Instructions of a filter.
 
-    The first ones kill calls of another machine type. Jumps skip only the next few instructions.
+    The first instructions kill calls of another machine type. Jumps skip only the next few
+    instructions.
     """
 
     def __init__(self, machine: str) -> None:

@@ -374,7 +374,7 @@ These requests are not attempts of the model.
 """
 
 EARLIER = 1200
-"""How many characters of a refused answer are repeated. The limit keeps conversations bounded."""
+"""Maximum number of repeated characters of a refused answer, to bound conversations."""
 
 
 def consult(
@@ -665,7 +665,7 @@ class RoleAgent(Generic[C]):
     def ask_all(
         self, asking: Mapping[str, Consultation[A]]
     ) -> Generator[Any, Any, dict[str, A | None]]:
-        """Ask several independent roles at once.
+        """Ask several independent roles at the same time, and return their answers.
 
         Yields a tuple of questions and receives a tuple of replies. The transcript preserves the
         order in which roles answered.

@@ -6,7 +6,7 @@ reviewer (both receive a ``ModelReply``), or a :class:`ScoreWanted` (which recei
 :class:`ScoredIteration`). It returns a :class:`StrategyOutcome` with every submission and all
 findings. The writer sees evidence from the development year alone. Reviewers see a submission
 blind. Program and strategy card are extracted separately. A writer who sent only one of them is
-asked for the other alone.
+asked for the missing file alone.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ larger is a different size.
 
 Differences at the start are tolerated, because programs may need different numbers of bars for an
 indicator. Unmatched events are forgiven in the first twentieth of the bars after the reference's
-first fill. They are also forgiven until both runs hold the same positions, for at most a quarter of
+first fill. They are also forgiven until both runs have the same positions, for at most a quarter of
 the bars.
 
 ``value`` is the F1 score of the remaining events. A run passes a market if it reaches the
@@ -341,7 +341,7 @@ def _in_step(
 ) -> float:
     """Return the bar from which runs are compared.
 
-    This is the end of the warm-up, or the bar on which both runs hold the same positions.
+    This is the end of the warm-up, or the bar on which both runs have the same positions.
     """
     first = min((event.bar for event in reference), default=0)
     end = first + config.warm_up * rows

@@ -127,7 +127,7 @@ def _base_of(group: Group) -> str | None:
 def other_future(
     feeds: Feeds, known: int, length: int, rng: np.random.Generator, *, mirror: bool
 ) -> dict[str, Array]:
-    """Return ``length`` rows: the first ``known`` rows are true, and the rest follow another
+    """Return ``length`` rows: the first ``known`` rows are true, and the other rows follow another
     plausible path.
 
     The path repeats the moves of bars that are drawn in short blocks, the same for every feed. With
@@ -445,8 +445,8 @@ def _moved_prices(
     """Return prices with some rows moved away from the true prices, by the distance ``away`` of
     their cut.
 
-    ``moved`` holds the cuts, their lengths, the moved rows, and the cut of each row. Bars open near
-    the previous close, as true bars do.
+    ``moved`` contains the cuts, their lengths, the moved rows, and the cut of each row. Bars open
+    near the previous close, as true bars do.
     """
     cuts, lengths, rows, place = moved
     true = _prices_of(group)

@@ -9,7 +9,7 @@ depends on chance. A decision must not change when the next bar arrives, nor in 
 
 A long table is cut at some places only, with false rows behind each cut. Then it is changed in
 place, at hundreds of places at once. If the code's look-back is shorter than the distance between
-two changes, it holds the same positions just before each change as in the scored run. Where it does
+two changes, it has the same positions just before each change as in the scored run. Where it does
 not, the change is tested alone after the true past. Only that run convicts.
 
 Some runs are made after the scored run: on rows with a decision, and on changes that looked like a
@@ -482,7 +482,7 @@ class LookaheadProbe:
         return outcome
 
     def _change(self, wanted: Ints, gap: int) -> None:
-        """Run the code on a table that is changed at many places at once, near the wanted rows
+        """Run the code on a table with changes at many places, near the wanted rows
         first.
         """
         cuts = choose_places(len(self._feeds), wanted, self._visited, gap, self._rng)

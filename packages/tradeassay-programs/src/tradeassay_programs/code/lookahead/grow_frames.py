@@ -8,7 +8,7 @@ give the same targets on every row, no decision looks ahead. If they differ, the
 the proof.
 
 A short table is tested on every row. A longer table is tested in the warm-up and on rows drawn from
-the run's secret. Afterwards another child, which never holds a later row either, is tested on rows
+the run's secret. Afterwards another child, which never gets a later row either, is tested on rows
 where the scored run changes a target. This test can convict a program and never clear it.
 """
 
@@ -123,8 +123,8 @@ SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
 class GrownRun:
     """A scored run on the whole table, and the program's earlier answers.
 
-    ``answers`` holds, for each tested row, the last target or all targets up to it, or the failure.
-    ``ended`` is the reason if the answers stopped early.
+    ``answers`` contains, for each tested row, the last target or all targets up to it, or the
+    failure. ``ended`` is the reason if the answers stopped early.
     """
 
     job: BacktestJob
@@ -290,7 +290,7 @@ def _probe_changes(
     executor: JobExecutor,
     finished: Sequence[tuple[GrownRun, GrowthPlan, np.random.Generator]],
 ) -> int:
-    """Test rows where the scored runs change a target, in a fresh child that never holds a later
+    """Test rows where the scored runs change a target, in a fresh child that never gets a later
     row.
 
     The answers are added to the runs. Returns the number of tested runs.

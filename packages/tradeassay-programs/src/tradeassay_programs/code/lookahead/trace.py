@@ -32,9 +32,10 @@ class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
 class Trace:
     """The actions of a run, in the order of the decisions.
 
-    - ``rows`` holds the bar at whose close, or during which, each action was decided. The bars
+    - ``rows`` contains the bar at whose close, or during which, each action was decided. The bars
       never decrease, and several actions may share a bar.
-    - ``fields`` holds the decisions (side, quantity, kind, price, ...), with one value per action.
+    - ``fields`` contains the decisions (side, quantity, kind, price, ...), with one value per
+      action.
     - ``cpu_s`` is the processor time of the run, if known. It is not compared.
     - ``share`` is the traded leg's share of the account after each action, if known. These sizes do
       not depend on earlier profits.
@@ -89,7 +90,7 @@ class Trace:
 
         An action is a row in which any column differs from the previous row. Before the first row
         all values are zero, empty or missing. Two tables are equal before a row exactly if their
-        traces are.
+        traces are equal.
         """
         arrays = {name: np.asarray(values) for name, values in columns.items()}
         lengths = {len(values) for values in arrays.values()}
