@@ -230,7 +230,7 @@ def test_a_replay_that_ends_with_the_first_leak_changes_no_record(run, executor,
         ({"splits": ("2025-01-01", "2024-01-01", "2026-01-01")}, "are not splits"),
         (
             {"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)},
-            "'pairs' has 2 legs, 1 symbols",
+            "expected 2 symbols for 'pairs', got 1",
         ),
     ],
 )

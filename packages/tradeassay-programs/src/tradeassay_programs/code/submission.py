@@ -406,7 +406,8 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
     if len(bars.assets) < len(legs):
         hint = f"give bars of at least {len(legs)} assets"
         raise UserError(
-            f"the strategy has {len(legs)} legs, the bars have {len(bars.assets)} assets", hint=hint
+            f"expected bars of {len(legs)} assets, one for each leg, got {len(bars.assets)}",
+            hint=hint,
         )
     last = calendar_of(bars.times).last.astype(np.float64)
     columns: dict[str, NDArray[Any]] = {}

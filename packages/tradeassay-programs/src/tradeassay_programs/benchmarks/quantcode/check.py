@@ -59,7 +59,8 @@ def read_program(path: Path) -> str:
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
             raise UserError(
-                f"{path} has more than {_LARGEST:,} bytes", hint="a strategy has a few thousand"
+                f"{path} has more than {_LARGEST:,} bytes",
+                hint="a strategy has a few thousand bytes",
             )
         with tokenize.open(path) as file:
             return file.read()

@@ -79,7 +79,7 @@ def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
     task's id.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder of tasks", hint="one <id>.toml per task")
+        raise UserError(f"{folder} is not a folder of tasks", hint="store each task as <id>.toml")
     found = []
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
@@ -91,7 +91,7 @@ def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
             )
         found.append(task)
     if not found:
-        raise UserError(f"no tasks in {folder}", hint="one <id>.toml per task")
+        raise UserError(f"no tasks in {folder}", hint="store each task as <id>.toml")
     return check_ids(found)
 
 
@@ -311,7 +311,7 @@ def on_stored_bars(
     if bars.rows < _FEWEST:
         hint = "import a longer span"
         raise UserError(
-            f"'{snapshot.name}' has {bars.rows} bars of '{name}', {_FEWEST} are needed", hint=hint
+            f"expected {_FEWEST} bars of '{name}' in '{snapshot.name}', got {bars.rows}", hint=hint
         )
     bars = bars.with_columns({key: values[-task.bars :] for key, values in bars.columns().items()})
     real = snapshot.facts.kind == "real"

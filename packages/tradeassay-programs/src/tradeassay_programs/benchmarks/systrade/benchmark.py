@@ -102,7 +102,7 @@ class SystradeProtocol(CodeProtocol):
             if spec.dataset is not None and len(spec.symbols) < legs:
                 hint = f"give {legs} symbols, or leave the strategy out"
                 raise UserError(
-                    f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint
+                    f"expected {legs} symbols for '{name}', got {len(spec.symbols)}", hint=hint
                 )
             # Synthetic minutes exist for one asset only.
             on_minutes = minutes and (spec.dataset is not None or legs == 1)

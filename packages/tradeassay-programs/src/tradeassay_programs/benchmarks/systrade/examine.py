@@ -585,7 +585,7 @@ def bars_for(
     spec = load_spec(strategy)
     if (dataset is None) != (not symbols):
         raise UserError(
-            "a data set needs symbols, and symbols a data set", hint="give both or neither"
+            "a data set needs symbols, and symbols need a data set", hint="give both or neither"
         )
     if dataset is None:
         return synthetic_year(spec, seed=drawn_year(spec, secret, number))

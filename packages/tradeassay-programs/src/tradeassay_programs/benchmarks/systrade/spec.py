@@ -84,7 +84,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
         splits_of(self.splits)
         if (self.dataset is None) != (not self.symbols):
             raise UserError(
-                "a data set needs symbols, and symbols a data set", hint="give both or neither"
+                "a data set needs symbols, and symbols need a data set", hint="give both or neither"
             )
 
     @property

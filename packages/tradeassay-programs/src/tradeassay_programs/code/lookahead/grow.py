@@ -99,7 +99,7 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("every_bar", "runs", "cuts", "confirmations"):
             if getattr(self, name) < 0:
-                raise UserError(f"'{name}' cannot be negative", hint="0 turns it off")
+                raise UserError(f"'{name}' cannot be negative", hint="use 0 to turn it off")
         for name in ("gap", "tail_rows", "run_s"):
             if getattr(self, name) <= 0:
                 raise UserError(
