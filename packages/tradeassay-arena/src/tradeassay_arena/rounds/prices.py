@@ -424,8 +424,10 @@ def _correct_account(
 
 Word = Literal["accept", "refuse"]
 End = Literal["believed", "replaced", "missed"]
-"""How a hold ends without an operator. ``believed``: a second look found the price again.
-``replaced``: the vendor sent a price that fits. ``missed``: the session's time was over.
+"""The way in which a hold ends without an operator.
+
+``believed``: a second look found the price again. ``replaced``: the vendor sent a plausible price.
+``missed``: the session's time was over.
 """
 
 

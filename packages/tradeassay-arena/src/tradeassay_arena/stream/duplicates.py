@@ -15,7 +15,7 @@ from tradeassay.core.errors import require
 from tradeassay_arena.stream.items import RawItem
 
 CLOSE = 90.0
-"""Items with at least this similarity are marked as close."""
+"""Minimum similarity of two items that are marked as close."""
 
 _WORD = re.compile(r"[a-z0-9À-ɏ]+(?:['’][a-z]+)?(?:[.,]\d+)*%?|[\u3400-\u9fff]|[^\W\d_]+")
 

@@ -49,7 +49,7 @@ ACTS = (
     ("H", "held", "○", "hold"),
     ("fm", "failed", "✕", "bad"),
 )
-"""How actions are displayed: first letter, name, glyph and tone."""
+"""The display of each action: first letter, name, glyph and tone."""
 
 FORMS = {
     **dict.fromkeys(("CR", "AR", "excess"), "change"),

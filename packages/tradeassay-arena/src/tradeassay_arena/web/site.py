@@ -69,8 +69,10 @@ _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$
 MOST_TRANSLATIONS = 256
 """Maximum number of pages in other languages that are cached in memory."""
 
-COMING_S, GIVE_WAY_S = 1.0, 4.0
-"""How long rendering waits for agents after a round opens, and in total, in seconds."""
+COMING_S = 1.0
+"""Minimum time that rendering waits for agents after a round opens, in seconds."""
+GIVE_WAY_S = 4.0
+"""Maximum time that rendering waits for agents before one update, in seconds."""
 
 _SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
 _OWN = ("arena.css", "arena.js", "mark.svg")

@@ -326,7 +326,10 @@ def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
 NOT_ITS_FAULT: Final = frozenset(
     {"unreachable", "rate_limited", "over_budget", "rejected", "timeout"}
 )
-"""Reply errors that are not the model's fault. Other errors (refused, context, unreadable) are."""
+"""Reply errors that are not the model's fault.
+
+Other errors (refused, context, unreadable) are the model's fault.
+"""
 
 NOTHING_SPENT: Final = Usage(usd=0.0)
 

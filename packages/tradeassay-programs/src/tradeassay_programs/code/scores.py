@@ -189,8 +189,8 @@ STRESSES: Final = ("gap", "crash", "halts", "stale")
 
 - ``gap``: the price opens 15 % lower and does not recover.
 - ``crash``: the price loses 40 % within ten bars.
-- ``halts``: five trading halts of eight bars each.
-- ``stale``: a fifth of the bars repeat the previous bar.
+- ``halts``: five drawn trading halts of eight bars each, which may overlap.
+- ``stale``: each bar repeats the previous bar with a probability of 20 %.
 """
 
 

@@ -199,8 +199,9 @@ def _review(
 ITERATIONS: Final = 4
 """The paper's number of iterations.
 
-Only the last of these iterations sees the history and the goal, even in a run with fewer. Showing
-them to an earlier iteration would be a different benchmark and would not match the recordings.
+Only the last of these iterations sees the history and the goal, even in a run with fewer
+iterations. Showing them to an earlier iteration would be a different benchmark and would not match
+the recordings.
 """
 CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
 
