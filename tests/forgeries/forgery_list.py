@@ -249,7 +249,7 @@ these(
 
 @of(
     "rule",
-    "the rules differ from those of 'daily-us-v1': market.cash is 10000000.0, registered is "
+    "the rules differ from the rules of 'daily-us-v1': market.cash is 10000000.0, registered is "
     "1000000.0",
 )
 def a_benchmark_under_its_id_with_other_rules(run):

@@ -24,8 +24,8 @@ from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.frontends.prepared import plots_of, spec_for
 from tradeassay_bench.llm import scripted_models
-from tradeassay_bench.play import AddressedQuestion
-from tradeassay_bench.runs.play.episodes import conversation
+from tradeassay_bench.play import Asked
+from tradeassay_bench.runs.play.episodes import model_episode
 from tradeassay_bench.runs.spec.run_spec import ParamValue
 
 MASKS = ("stock-blind", "date-blind", "blinded")
@@ -169,7 +169,7 @@ def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCap
                 reply: ModelReply = model.answer(request)
                 return reply
 
-            play = conversation(
+            play = model_episode(
                 plots[0].snapshot, plots[0].benchmark, plots[0].episode, plots[0].secret
             )
             if not play.open().universe:

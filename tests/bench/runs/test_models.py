@@ -194,7 +194,7 @@ def test_a_grid_over_settings_is_one_spec(home, tmp_path):
         ({"protocol": {"mask": "dark"}}, "cannot take mask='dark'.*bright, blinded"),
         ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
         ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
-        ({"protocol": {"mask": ()}}, "nothing is given"),
+        ({"protocol": {"mask": ()}}, "no value is given"),
         ({"agents": (talk.model("nobody"),)}, "no scripted model 'nobody'"),
         (
             {"agents": (AgentSpec(name="model", params={"model": "gpt"}),)},

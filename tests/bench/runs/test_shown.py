@@ -87,7 +87,7 @@ def test_a_site_shows_what_was_verified_and_says_so_in_the_row(runs, home, tmp_p
     done = write_site(runs, tmp_path / "site", home=home, workers=1)
     assert {slug: one.word for slug, one in done.runs.items()} == {"r": "verified"}
     ((slug, why),) = done.left_out
-    assert slug == "forged" and "scoring again gives different bytes" in why
+    assert slug == "forged" and "the recomputed scores differ" in why
     (told,) = json.loads((tmp_path / "site/runs.json").read_bytes())
     assert told["verdict"]["word"] == "verified" and told["sealed"] == "r.seal"
     assert "one of 2 runs of tiny-us-v1 in its folder" in told["freedom"]["words"]

@@ -141,8 +141,8 @@ def test_a_named_baseline_is_not_added_again():
         ({"name": ".."}, "is not a valid folder name"),
         ({"name": ""}, "is not a valid folder name"),
         ({"benchmarks": ()}, "no benchmark is given"),
-        ({"agents": ()}, "agents: nothing is given"),
-        ({"seeds": ()}, "seeds: nothing is given"),
+        ({"agents": ()}, "agents: no value is given"),
+        ({"seeds": ()}, "seeds: no value is given"),
         ({"seeds": (1, 1)}, "seeds: '1' is given twice"),
         ({"seeds": (-1,)}, "a seed is negative"),
         (
@@ -151,7 +151,7 @@ def test_a_named_baseline_is_not_added_again():
         ),
         ({"agents": (AgentSpec(name="cash", label="a b"),)}, "agent label 'a b'"),
         ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not in the run"),
-        ({"datasets": {"tiny-us-v1": ()}}, "nothing is given"),
+        ({"datasets": {"tiny-us-v1": ()}}, "no value is given"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, complaint):

@@ -12,7 +12,7 @@ from tradeassay_bench.data import open_snapshot, write_snapshot
 from tradeassay_bench.data.synthetic import generate, preset
 from tradeassay_bench.data.synthetic.universe import ActionModel
 from tradeassay_bench.runs import AgentSpec, RunSpec, run
-from tradeassay_bench.runs.score import PRICE_INDEX, yardstick
+from tradeassay_bench.runs.score import PRICE_INDEX, index_levels
 
 
 def stored(panel, folder):
@@ -96,7 +96,7 @@ def test_the_funds_dividends_are_put_back_by_hand(tmp_path):
         known_at=int(panel.open_time[38]),
         value=1.5,
     )
-    found = yardstick(
+    found = index_levels(
         stored(replace(panel, actions=(*panel.actions, paid)), tmp_path / "s"), "IDX", days(panel)
     )
     assert (found.note, found.levels.shape) == (None, (51,))
@@ -113,19 +113,19 @@ def test_a_fund_with_a_gap_gives_way_to_the_index(tmp_path):
     for values in bars.values():
         values[20, column] = np.nan
     snapshot = stored(replace(panel, bars=bars, suspended=suspended), tmp_path / "s")
-    found = yardstick(snapshot, "IDX", days(panel))
+    found = index_levels(snapshot, "IDX", days(panel))
     assert found.note == PRICE_INDEX
     assert found.levels.tolist() == panel.indices["IDX"][9:].tolist()
-    after = yardstick(snapshot, "IDX", days(panel, 25))
+    after = index_levels(snapshot, "IDX", days(panel, 25))
     assert after.note is None
     assert after.levels.tolist() == panel.bars["close"][24:, column].tolist()
 
 
 def test_without_dividends_a_price_index_is_a_fair_mark(tmp_path):
     plain = replace(without_fund(world.tiny_panel()), actions=())
-    assert yardstick(stored(plain, tmp_path / "none"), "IDX", days(plain)).note is None
+    assert index_levels(stored(plain, tmp_path / "none"), "IDX", days(plain)).note is None
     inside = replace(plain, facts=msgspec.structs.replace(plain.facts, adjusted="total"))
-    assert yardstick(stored(inside, tmp_path / "inside"), "IDX", days(plain)).note == PRICE_INDEX
+    assert index_levels(stored(inside, tmp_path / "inside"), "IDX", days(plain)).note == PRICE_INDEX
 
 
 def test_nothing_to_compare_with(tmp_path):
@@ -137,7 +137,7 @@ def test_nothing_to_compare_with(tmp_path):
         ("SPX", days(panel)),
         ("IDX", days(panel, 0)),
     ):
-        found = yardstick(snapshot, index, sessions)
+        found = index_levels(snapshot, index, sessions)
         assert found.levels is None and found.note is None
 
 

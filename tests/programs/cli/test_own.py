@@ -525,7 +525,7 @@ def test_what_is_no_run_is_called_what_it_is(place, given):
     (place / "theirs.seal").write_bytes(b"PK")
     for line, said in {
         "verify alone": "alone does not contain a run: manifest.json is missing",
-        "verify alone/report.html": "is a page, which proves nothing by itself",
+        "verify alone/report.html": "is an HTML page, which cannot be verified",
         "report theirs.seal": "theirs.seal is a sealed run",
         "assay theirs.seal": "theirs.seal is a sealed run",
         "compare theirs.seal theirs.seal": "theirs.seal is a sealed run",

@@ -184,7 +184,7 @@ def test_verify_names_what_was_touched(tmp_path):
         "the episode ends differently when it runs again: program.record.lines[2]" in one
         for one in told
     )
-    assert any("scores: scoring again gives different bytes" in one for one in told)
+    assert any("scores: the recomputed scores differ" in one for one in told)
     path.unlink()
     assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
 
@@ -199,7 +199,7 @@ def test_a_benchmark_of_somebody_elses_in_another_version_contradicts_nobody(tmp
     assert rules.outcome == "cannot be checked"
     assert (
         rules.why
-        == "the rules differ from those of 'test-toy-code': the toy is 1, but here it is 2"
+        == "the rules differ from the rules of 'test-toy-code': the toy is 1, but here it is 2"
     )
 
 

@@ -176,7 +176,7 @@ def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(tmp_pat
         folder = run(WIDE, tmp_path / "r").folder
     found = verify(folder)
     why = (
-        "the rules differ from those of 'systrade-v1': score.gates.tolerance is 1000000000.0, "
+        "the rules differ from the rules of 'systrade-v1': score.gates.tolerance is 1000000000.0, "
         "registered is 1e-06"
     )
     assert found.exit_code == 3 and not found.violations

@@ -69,7 +69,7 @@ def invent_replies(folder, home, key):
 
 def test_invented_replies_of_a_model_that_can_be_asked_again(forged, home, honest, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
+        patch.setattr("tradeassay_bench.runs.verify.replay.can_be_queried", lambda names: False)
         invent_replies(forged, home, MODEL)
     assert look(forged, home).exit_code == 1, "the scripted model answers otherwise"
     tape = [
@@ -93,8 +93,8 @@ def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
         "tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24")
     )
     run(spec, tmp_path / "r", executor="inline", home=home)
-    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_asked", lambda names: False)
-    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_queried", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_queried", lambda names: False)
     invent_replies(tmp_path / "r", home, MODEL)
     found = look(tmp_path / "r", home)
     assert (found.violations, found.exit_code) == ((), 3)
@@ -203,6 +203,6 @@ def test_a_failed_episode_does_not_become_a_neutral_one(home, tmp_path, monkeypa
     cover_tracks(done.folder, place / "events.jsonl", home)
     assert look(done.folder, home).exit_code == 1
     # Nor where nobody can be asked again: the recorded replies are still those of a model that never answered.
-    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_asked", lambda names: False)
-    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.checks.can_be_queried", lambda names: False)
+    monkeypatch.setattr("tradeassay_bench.runs.verify.replay.can_be_queried", lambda names: False)
     assert look(done.folder, home).exit_code == 1

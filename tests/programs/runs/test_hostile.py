@@ -225,7 +225,7 @@ def test_no_path_of_a_received_run_is_opened(tmp_path, capsys):
         assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
         assert main(["compare", str(folder), str(folder)]) == 0
     assert tmp_path / "pipe" not in opened
-    why = "its tasks are from a file of the runner ('pipe'), which is not opened"
+    why = "the tasks are in a file of the runner ('pipe'), which is not opened"
     assert {one.claim for one in found.claims if one.why.startswith(why)} >= {
         "rules",
         "programs",

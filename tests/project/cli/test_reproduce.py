@@ -123,7 +123,7 @@ def test_days_without_a_submission_are_parse_failures_on_every_page(place, told,
     for one in scores["episodes"]:
         one["measures"]["parse_failure_rate"]["value"] = 0.0
     (run / "scores.json").write_text(json.dumps(scores, indent=1) + "\n")
-    assert "scores: scoring again gives different bytes" in given("verify runs/talks", 1).out
+    assert "scores: the recomputed scores differ" in given("verify runs/talks", 1).out
 
 
 RECORDED = "--recordings recorded/qwen2.5-coder-1.5b --recordings recorded/smollm2 --replay"

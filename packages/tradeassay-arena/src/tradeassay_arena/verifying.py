@@ -48,7 +48,7 @@ from tradeassay_bench.core.files import is_litter
 from tradeassay_bench.core.time import Instant
 from tradeassay_bench.data import load_verified
 from tradeassay_bench.llm import parse_name
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, ClaimStatus, Violation
 from tradeassay_bench.runs.verify.replay import differences
 from tradeassay_bench.runs.verify.report import RUNNERS_CLAIM, VerifyReport
 
@@ -501,7 +501,7 @@ class _Season:
             self._broken(claim, f"and {count - _MOST} more")
         self._say(claim, "contradicted" if count else "re-derived")
 
-    def _say(self, claim: str, outcome: Word, why: str = "") -> None:
+    def _say(self, claim: str, outcome: ClaimStatus, why: str = "") -> None:
         self.claims.append(ClaimOutcome(claim=f"{self._row.id} {claim}", outcome=outcome, why=why))
 
     def _broken(self, check: str, what: str) -> None:

@@ -17,7 +17,7 @@ from tradeassay_bench.llm import (
 )
 from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.play.episode import UNAVAILABLE
-from tradeassay_bench.runs.spec.episode import Asking, asking_of, refuse_bad_names
+from tradeassay_bench.runs.spec.episode import Asking, asking_or_default, refuse_bad_names
 
 AskOne = Callable[[AddressedQuestion[AskModel]], Awaitable[ModelReply]]
 
@@ -26,7 +26,7 @@ class Asker:
     """Query models with the options of an :class:`Asking`, all under one budget."""
 
     def __init__(self, asking: Asking | None, home: Path | None) -> None:
-        asking = asking_of(asking)
+        asking = asking_or_default(asking)
         self.asking = asking
         self.store = None if asking.recordings is None else RecordingStore(asking.recordings)
         self.access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)

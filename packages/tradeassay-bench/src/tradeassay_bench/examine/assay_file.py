@@ -34,7 +34,7 @@ from tradeassay_bench.core.errors import RunError
 from tradeassay_bench.examine import run_evidence
 from tradeassay_bench.examine.judge import OutsideFacts, assay_run
 from tradeassay_bench.examine.leaks.leak_result import NO_ANSWER, nothing_found, undetected_after
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Word
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, ClaimStatus
 from tradeassay_bench.runs.verify.replay import differences
 from tradeassay_bench.runs.verify.report import NOT_ASSAYED, VerifyReport
 
@@ -140,7 +140,7 @@ def check_assay(run: Run, report: VerifyReport) -> VerifyReport:
     again = _make_again(run, content, unsure=unsure)
     notes = [*(note for note in report.notes if note != NOT_ASSAYED), *again.notes]
     if again.changed:
-        outcome: Word = "cannot be checked" if unsure else "contradicted"
+        outcome: ClaimStatus = "cannot be checked" if unsure else "contradicted"
         claim = ClaimOutcome(claim="assay", outcome=outcome, why=again.changed)
     elif again.stated:
         claim = ClaimOutcome(claim="assay", outcome="cannot be checked", why=again.stated)

@@ -35,7 +35,7 @@ from tradeassay_bench.play import AddressedQuestion, NoAnswer
 from tradeassay_bench.play.dialogue_log import Spending
 from tradeassay_bench.play.episode import UNAVAILABLE
 from tradeassay_bench.play.journal import encode_line
-from tradeassay_bench.runs.play.episodes import conversation
+from tradeassay_bench.runs.play.episodes import model_episode
 from tradeassay_bench.runs.spec.episode import params_for, protocol_config
 from tradeassay_bench.runs.spec.run_spec import ParamValue
 
@@ -121,7 +121,7 @@ async def _play(
     plot: PreparedEpisode, asker: Asker, days: int | None
 ) -> tuple[list[StepRecord], int, str | None]:
     """Return the journal, the number of sessions, and the reason of an interruption or None."""
-    play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
+    play = model_episode(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
     play.open()
     sessions = min(len(play.market.sessions), days or len(play.market.sessions))
     journal: list[StepRecord] = []

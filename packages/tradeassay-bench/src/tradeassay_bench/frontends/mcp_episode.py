@@ -35,7 +35,7 @@ from tradeassay_bench.llm import ModelParams, RecordingStore
 from tradeassay_bench.llm.recording import AnswerLine, key_of, recorded_question
 from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.runs import AgentSpec, Asking, run
-from tradeassay_bench.runs.play.episodes import conversation
+from tradeassay_bench.runs.play.episodes import model_episode
 from tradeassay_bench.runs.play.resume import refuse_other_content
 from tradeassay_bench.runs.spec.episode import protocol_config, protocol_of
 from tradeassay_bench.runs.spec.run_spec import ParamValue, Window, work_sha256
@@ -160,7 +160,7 @@ class EpisodeSession:
             getattr(protocol_config(plot.benchmark), "mode", "open-research") == "open-research"
         )
         self._stages = stages if researches else stages[-1:]
-        self.play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
+        self.play = model_episode(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
         self._sessions = len(self.play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
@@ -333,7 +333,7 @@ def serve_episode(
         # A mask is drawn for the days of a run, so the days must be fixed before the client sees
         # anything.
         plot = plots_of(spec)[0]
-        days = conversation(
+        days = model_episode(
             plot.snapshot, plot.benchmark, plot.episode, plot.secret
         ).market.sessions
         only = Window(first=days[0], last=days[min(sessions, len(days)) - 1])

@@ -50,7 +50,7 @@ from tradeassay_bench.report.code_page import run_badges, shown_run
 from tradeassay_bench.report.paper_page import write_paper
 from tradeassay_bench.report.run_html import render_html, write_html
 from tradeassay_bench.runs import CodeRun, Run, load_run
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, ClaimStatus, Violation
 from tradeassay_bench.runs.summary import summary_of
 from tradeassay_bench.runs.verify.report import (
     NOT_RENDERED,
@@ -190,7 +190,7 @@ def _check_scorecards(run: Run | CodeRun, report: VerifyReport) -> VerifyReport:
     )
 
 
-def _outcome(wrong: Collection[str], missing: Collection[str]) -> Word:
+def _outcome(wrong: Collection[str], missing: Collection[str]) -> ClaimStatus:
     if wrong:
         return "contradicted"
     return "cannot be checked" if missing else "re-derived"
@@ -354,7 +354,7 @@ def verify_paper(
     """Verify the runs of a paper's page with ``check``, and the results of the attackers of a
     mask.
     """
-    outcomes: dict[VerdictWord, Word] = {
+    outcomes: dict[VerdictWord, ClaimStatus] = {
         **{"verified": "re-derived", "warning": "consistent"},
         **{"unverified": "cannot be checked", "contradicted": "contradicted"},
     }

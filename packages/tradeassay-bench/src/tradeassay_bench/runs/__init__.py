@@ -1,9 +1,10 @@
 """Plan, run, verify, score and compare recorded runs.
 
-A frozen spec becomes episodes, episodes become journals, and journals become scores, all on disk. A
-run trades, or its models write programs. ``run`` starts or continues a run. ``resume`` continues a
-run, ``verify`` checks it, ``compare`` compares two runs, and ``plan`` estimates the cost of a run.
-Names are imported on first use because some modules are slow to load.
+A frozen spec is expanded into episodes. Every episode writes a journal, and scores are computed
+from the journals. There are trading runs, and runs in which models write programs. ``run`` starts
+or continues a run. ``resume`` continues a run, ``verify`` checks it, ``compare`` compares two runs,
+and ``plan`` estimates the cost of a run. Names are imported on first use because some modules are
+slow to load.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Only the record and the hashed data are read, and no agent is queried. The file depends only on the
 spec (without its name), the data and the journals. It contains no time, no path and no machine
-name. Scoring the same run again gives the same bytes.
+name. Scoring the same run again on the same machine gives the same bytes.
 """
 
 from __future__ import annotations
@@ -53,14 +53,11 @@ PAPER_OWN = tuple(
     "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier "
     "excess_return".split()
 )
-"""Measures that KTD-Fin's paper defines differently.
-
-Excess return is summarised over seeds in the same way.
-"""
+"""Measures for which KTD-Fin's paper has different definitions."""
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls, tokens and dollars of a model, in total and per decision.
+    """The inference cost of a model: calls, tokens and dollars, in total and per decision.
 
     ``usd`` is None if a price is unknown.
     """
@@ -76,15 +73,15 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unstated(self) -> bool:
-        """Return whether tokens and dollars were never stated, as for a user's own program."""
+        """Return whether the agent stated neither tokens nor dollars, as some programs do."""
         return self.usd is None and not (self.input_tokens or self.output_tokens)
 
 
 class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one episode.
 
-    ``reason`` states why a failed episode has no result. ``inference`` is the cost of a model's
-    answers.
+    ``reason`` states why a failed episode has no result; None for a finished episode. ``measures``
+    maps names of measures to values. ``inference`` is the cost of a model's answers.
     """
 
     key: str
@@ -127,10 +124,11 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     def unranked(self) -> str | None:
         """Return the reason why an agent is not ranked; None for a ranked agent and a baseline.
 
-        An agent is not ranked if too many sessions have no usable answer, in the median over seeds.
+        An agent is not ranked if the share of sessions without a usable answer, as the median over
+        seeds, is too large.
         """
-        found = self.measures.get("failure_rate")
-        return None if self.baseline or found is None else unranked(found.median.value)
+        rate = self.measures.get("failure_rate")
+        return None if self.baseline or rate is None else unranked(rate.median.value)
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +153,10 @@ def encode_scores(scores: Scores) -> bytes:
 
 
 def read_scores(path: Path, kind: type[S]) -> S:
-    """Read ``scores.json``. Raises :class:`RunError` if it is missing or damaged."""
+    """Return the content of ``scores.json`` as ``kind``.
+
+    Raises :class:`RunError` if the file is missing or damaged.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -169,8 +170,9 @@ def read_scores(path: Path, kind: type[S]) -> S:
 
 
 class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
-    """A task to score all repetitions of an agent in a setting, and compare them with the
-    baseline.
+    """A task to score an agent's episodes in one setting and compare them with the baseline.
+
+    ``episodes`` has one episode per seed.
     """
 
     folder: str
@@ -190,50 +192,52 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
 
 
 def score_agent(task: ScoreTask) -> Scored:
-    """Score one agent's repetitions and compare them with the baseline of their setting."""
+    """Return the scores of an agent's episodes in one setting, compared with the baseline."""
     folder = RunFolder(Path(task.folder))
     snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
-    outcomes = [ended(folder, episode) for episode in task.episodes]
+    outcomes = [require_outcome(folder, episode) for episode in task.episodes]
     played = list(zip(task.episodes, outcomes, strict=True))
     series = [
-        _series_once(folder, episode, outcome, task.benchmark, snapshot)
+        _cached_series(folder, episode, outcome, task.benchmark, snapshot)
         for episode, outcome in played
     ]
-    scores = [score(one, bootstrap=task.bootstrap) for one in series]
+    scores = [score(episode_series, bootstrap=task.bootstrap) for episode_series in series]
     summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
     first = task.episodes[0]
     if task.benchmark.protocol == "ktdfin":
-        # The paper's own definitions replace those of the catalogue. Under ``paper`` this also
-        # applies to turnover, concentration and abstention.
-        for episode, one, measures in zip(task.episodes, series, scores, strict=True):
+        # The paper's definitions replace the catalogue's definitions. Under the convention
+        # ``paper`` this includes turnover, concentration and abstention.
+        for episode, episode_series, measures in zip(task.episodes, series, scores, strict=True):
             records = tuple(read_records(folder.events(episode.key)))
             orders = ktdfin.order_outcomes(records, snapshot)
             panel = ktdfin.ktdfin_panel(
-                records, one, orders, convention=task.benchmark.convention, bootstrap=task.bootstrap
+                records,
+                episode_series,
+                orders,
+                convention=task.benchmark.convention,
+                bootstrap=task.bootstrap,
             )
             measures |= {name: panel[name] for name in PAPER_OWN if name in panel}
-        own = (name for name in scores[0] if name not in summaries or name in PAPER_OWN)
-        summaries |= {
-            name: summarise([measures[name] for measures in scores if name in measures])
-            for name in own
-        }
+        paper_names = [name for name in scores[0] if name not in summaries or name in PAPER_OWN]
+        for name in paper_names:
+            summaries[name] = summarise([measures[name] for measures in scores if name in measures])
     if first.by_model:
         currency = venues.get(task.benchmark.market.venue).currency
-        for one, outcome, measures in zip(series, outcomes, scores, strict=True):
-            measures[NET_RETURN] = net_return(one, outcome, currency)
+        for episode_series, outcome, measures in zip(series, outcomes, scores, strict=True):
+            measures[NET_RETURN] = net_return(episode_series, outcome, currency)
         summaries[NET_RETURN] = summarise([measures[NET_RETURN] for measures in scores])
-    itself = first.agent == task.baseline.agent
+    is_baseline = first.agent == task.baseline.agent
     agent = AgentScores(
         setting=first.setting,
         benchmark=first.benchmark,
         dataset=first.dataset,
         agent=first.label,
-        baseline=itself,
+        baseline=is_baseline,
         added=first.added,
         episodes=tuple(episode.key for episode in task.episodes),
-        failed=sum(one.failure is not None for one in series),
+        failed=sum(episode_series.failure is not None for episode_series in series),
         measures=summaries,
-        versus_baseline=None if itself else _versus(task, folder, snapshot, series),
+        versus_baseline=None if is_baseline else _versus(task, folder, snapshot, series),
         inference=inference_of(outcomes) or msgspec.UNSET,
     )
     rows = tuple(
@@ -245,16 +249,16 @@ def score_agent(task: ScoreTask) -> Scored:
             agent=episode.label,
             seed=episode.seed,
             baseline=episode.baseline,
-            status="done" if one.failure is None else "failed",
-            reason=one.failure,
+            status="done" if episode_series.failure is None else "failed",
+            reason=episode_series.failure,
             steps=outcome.steps,
             events_sha256=outcome.events_sha256,
             measures=measures,
-            rejections=dict(one.rejections),
-            failures=dict(one.failures),
+            rejections=dict(episode_series.rejections),
+            failures=dict(episode_series.failures),
             inference=inference_of([outcome]) or msgspec.UNSET,
         )
-        for (episode, outcome), one, measures in zip(played, series, scores, strict=True)
+        for (episode, outcome), episode_series, measures in zip(played, series, scores, strict=True)
     )
     return Scored(episodes=rows, agent=agent)
 
@@ -262,8 +266,8 @@ def score_agent(task: ScoreTask) -> Scored:
 class GatherTask(msgspec.Struct, frozen=True, kw_only=True, tag="gather"):
     """A task to combine the scored agents of a run.
 
-    This is a task because correcting intervals loads scipy, which takes longer than the rest of a
-    short run.
+    It runs in a worker process, because the correction of intervals imports scipy, which takes
+    longer than the other steps of a short run. ``level`` is the confidence level.
     """
 
     work_sha256: str
@@ -279,7 +283,11 @@ def gather(
     *,
     level: float = 0.95,
 ) -> Scores:
-    """Return all scores in the order of the spec, corrected for the number of agents compared."""
+    """Return all scores in the order of the spec.
+
+    The comparisons with the baseline are corrected for the number of agents in their setting.
+    ``level`` is the confidence level.
+    """
     by_key: dict[str, EpisodeScores] = {}
     agents: dict[tuple[str, str], AgentScores] = {}
     for part in scored:
@@ -288,10 +296,10 @@ def gather(
     rows = dict.fromkeys((episode.setting, episode.label) for episode in episodes)
     ordered = [agents[row] for row in rows]
     for setting in dict.fromkeys(agent.setting for agent in ordered):
-        places = [place for place, agent in enumerate(ordered) if agent.setting == setting]
-        versus = corrected([ordered[place].versus_baseline for place in places], level)
-        for place, one in zip(places, versus, strict=True):
-            ordered[place] = msgspec.structs.replace(ordered[place], versus_baseline=one)
+        indices = [index for index, agent in enumerate(ordered) if agent.setting == setting]
+        comparisons = corrected([ordered[index].versus_baseline for index in indices], level)
+        for index, comparison in zip(indices, comparisons, strict=True):
+            ordered[index] = msgspec.structs.replace(ordered[index], versus_baseline=comparison)
     return Scores(
         work_sha256=work_sha256,
         episodes=tuple(by_key[episode.key] for episode in episodes),
@@ -299,7 +307,7 @@ def gather(
     )
 
 
-def ended(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
+def require_outcome(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
     """Return the outcome of an episode. Raises :class:`RunError` if it has not ended."""
     outcome = read_outcome(folder.outcome(episode.key))
     if outcome is None:
@@ -316,11 +324,14 @@ def series_of(
     benchmark: Benchmark,
     snapshot: Snapshot,
 ) -> EpisodeSeries:
-    """Return the series of an episode, session by session, with its index."""
+    """Return the daily series of an episode, with the levels of the benchmark's index."""
     records = tuple(read_records(folder.events(episode.key)))
-    printed = benchmark.convention == "paper" and benchmark.protocol == "ktdfin"
-    index = yardstick(
-        snapshot, benchmark.index, tuple(record.session for record in records), printed=printed
+    as_in_paper = benchmark.convention == "paper" and benchmark.protocol == "ktdfin"
+    index = index_levels(
+        snapshot,
+        benchmark.index,
+        tuple(record.session for record in records),
+        as_in_paper=as_in_paper,
     )
     return series_from_records(
         records,
@@ -334,7 +345,7 @@ def series_of(
 _SERIES: dict[tuple[str, str], EpisodeSeries] = {}
 
 
-def _series_once(
+def _cached_series(
     folder: RunFolder,
     episode: EpisodeSpec,
     outcome: Outcome,
@@ -343,9 +354,8 @@ def _series_once(
 ) -> EpisodeSeries:
     """Return an episode's series.
 
-    A baseline's series is cached, because all agents of a setting need it.
-
-    The key of the cache is the hash of the journal and of all other inputs of the series.
+    The series of a baseline is cached, because all agents of a setting need it. The key of the
+    cache is a hash of the journal and all other inputs of the series.
     """
     journal = folder.events(episode.key)
     if not episode.baseline or not journal.is_file():
@@ -362,10 +372,13 @@ def _series_once(
 def _versus(
     task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]
 ) -> AgainstBaseline:
-    """Return the comparison of an agent's repetitions with its baseline."""
+    """Return the comparison of an agent's episodes with the baseline.
+
+    Failed episodes are left out. If nothing can be compared, the result contains the reason.
+    """
     label = task.baseline.label
-    base = _series_once(
-        folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot
+    base = _cached_series(
+        folder, task.baseline, require_outcome(folder, task.baseline), task.benchmark, snapshot
     )
     if base.failure is not None:
         return nothing_to_compare(label, f"the baseline failed ({base.failure})")
@@ -383,68 +396,68 @@ def _versus(
     )
 
 
-class Yardstick(NamedTuple):
-    """Index levels at the close before the first session and at each session.
+class IndexLevels(NamedTuple):
+    """The levels of an index at the close before the first session and at each session.
 
-    The levels are None without an index. ``note`` states the part of an account's value that the
-    levels omit.
+    ``levels`` is None if no levels are known. ``note`` states the part of an account's value that
+    the levels omit, for example dividends; None if they omit nothing.
     """
 
     levels: Floats | None
     note: str | None = None
 
 
-def yardstick(
-    snapshot: Snapshot, index: str | None, sessions: tuple[str, ...], *, printed: bool = False
-) -> Yardstick:
+def index_levels(
+    snapshot: Snapshot, index: str | None, sessions: tuple[str, ...], *, as_in_paper: bool = False
+) -> IndexLevels:
     """Return the value of holding an index over ``sessions``.
 
-    An account receives dividends, so the fair comparison is the index fund with dividends
-    reinvested. If no fund has a price throughout, the index itself is used. A note is added if
-    missing dividends make it easier to beat.
+    An account receives dividends, so the fair comparison is an index fund with dividends
+    reinvested. If no fund has a price at every session, the index itself is used. A note is added
+    if missing dividends make the index easier to beat.
 
-    There are no levels without an index, without sessions, if the data does not have the index, or
-    if the data begins with the first session. ``printed`` is the convention of KTD-Fin's paper: the
-    index itself, from the first close of the window. This is read at the end of the window and
-    never reaches an agent.
+    The levels are None if ``index`` is None, if there are no sessions, if the data does not contain
+    the index, or if the data begins with the first session. ``as_in_paper`` selects the convention
+    of KTD-Fin's paper: the index itself, from the first close of the window. The levels include
+    prices of the whole window and never reach an agent.
     """
     if index is None or not sessions:
-        return Yardstick(None)
+        return IndexLevels(None)
     rows = snapshot.rows(sessions[0], sessions[-1])
     if rows.start == 0 or len(rows) != len(sessions):
-        return Yardstick(None)
+        return IndexLevels(None)
     view = snapshot.at(rows.stop - 1, "close")
-    for column, instrument in enumerate(() if printed else view.instruments):
+    for column, instrument in enumerate(() if as_in_paper else view.instruments):
         if instrument.tracks(index):
             fund = np.array(
                 view.bars("close", len(rows) + 1, adjust="total")[:, column], dtype=np.float64
             )
             if (fund > 0).all():
-                return Yardstick(fund)
+                return IndexLevels(fund)
     try:
         levels = view.index_levels(index, len(rows) + 1)
     except DataError:
-        return Yardstick(None)
-    if printed:
-        return Yardstick(np.array([levels[1], *levels[1:]], dtype=np.float64), PRICE_INDEX)
+        return IndexLevels(None)
+    if as_in_paper:
+        return IndexLevels(np.array([levels[1], *levels[1:]], dtype=np.float64), PRICE_INDEX)
     known = view.actions(np.iinfo(np.int64).min)
     dividends = snapshot.facts.adjusted == "total" or any(
         action.kind == "dividend" for action in known
     )
-    return Yardstick(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
+    return IndexLevels(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
     """Return the inference cost of one agent's episodes; None without a model."""
-    parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
-    if not parts:
+    priced = [outcome for outcome in outcomes if outcome.spending is not None]
+    if not priced:
         return None
-    decisions = sum(outcome.steps for outcome, _ in parts)
+    decisions = sum(outcome.steps for outcome in priced)
 
     def per_decision(amount: float | None) -> float | None:
         return significant(amount / decisions) if decisions and amount is not None else None
 
-    spent = total(spending for _, spending in parts)
+    spent = total(outcome.spending for outcome in priced if outcome.spending is not None)
     usd = spent.known_usd
     return Inference(
         calls=spent.calls,
@@ -459,10 +472,10 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
 
 
 def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
-    """Return the return of an account after the cost of its model's answers, or why it is unknown.
+    """Return an account's return net of the cost of its model's answers, or why it is unknown.
 
-    Dollars are subtracted at the end. Accounts in a different currency would need an exchange rate,
-    which the data does not have.
+    The cost is subtracted from the final value of the account. An account in a currency other than
+    dollars would need an exchange rate, which the data does not contain.
     """
     if series.failure is not None:
         return not_scored(str(series.failure))

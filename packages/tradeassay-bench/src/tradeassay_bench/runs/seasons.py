@@ -1,8 +1,8 @@
-"""Connect the commands for a run or a season to the arena's seasons.
+"""Let commands that accept runs also accept the arena's seasons.
 
-A season is not a run. It is stored in a database, and the arena's package runs, checks and displays
-it. The commands ``verify``, ``site``, ``mcp``, ``recordings`` and ``reproduce`` find that code
-through a registry. Without the arena's package they still work on runs.
+A season is stored in a database, not in a folder, and the arena's package runs, checks and displays
+seasons. The commands ``verify``, ``site``, ``mcp``, ``recordings`` and ``reproduce`` find that
+package through a registry. Without the arena's package these commands accept only runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperPlay:
-    """A request to run a paper: its size, its models and the folder of the result."""
+    """A request to reproduce a paper: the size, the models and the folder of the result."""
 
     paper: str
     data: str | None
@@ -39,14 +39,15 @@ class PaperPlay:
 
 
 class SeasonTools(Protocol):
-    """The arena's implementation of commands for a run or a season.
+    """The operations on seasons that the arena implements.
 
-    ``db`` is a database's file or URL.
+    ``db`` is the file or the URL of a database.
     """
 
     def verify(self, db: str, *, pages: Path | None = None) -> VerifyReport:
-        """Replay every season of a database and compare it with the record and with its
-        ``pages``.
+        """Replay every season of a database and compare it with the record.
+
+        ``pages`` is a folder of the season's published pages, which are also compared.
         """
         ...
 
@@ -57,19 +58,17 @@ class SeasonTools(Protocol):
     def serve_mcp(
         self, db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str]
     ) -> None:
-        """Serve the entries of a database to clients of the Model Context Protocol until
-        stopped.
-        """
+        """Serve the entries of a database over the Model Context Protocol until stopped."""
         ...
 
     def pack(
         self, db: Path, file: Path, *, engine: str, precision: str, command: str
     ) -> RecordingLabel:
-        """Pack the answers of the latest season into a recording."""
+        """Pack the answers of the latest season into a recording and return its label."""
         ...
 
     def changed_facts(self, opened: OpenRecording) -> list[str]:
-        """Return the prompts that have changed since a season was recorded."""
+        """Return the names of the prompts that have changed since a season was recorded."""
         ...
 
     def replay_differences(self, opened: OpenRecording) -> list[str]:
@@ -77,23 +76,23 @@ class SeasonTools(Protocol):
         ...
 
     def choices(self, opened: OpenRecording) -> str:
-        """Return one sentence on the operator's choices of options in a recorded season."""
+        """Return a sentence about the options that the operator of a recorded season chose."""
         ...
 
     def play_paper(self, request: PaperPlay, asking: Asking) -> tuple[Any, bool]:
         """Run the seasons of a paper.
 
-        Return its record, and whether a season stopped at the cap.
+        Returns the record of the paper, and whether a season stopped at the cap on dollars.
         """
         ...
 
     def export(self, db: Path) -> Any:
-        """Return the newest season of a database for the page of the paper."""
+        """Return the newest season of a database, in the form for the page of the paper."""
         ...
 
 
 season_tools: Registry[SeasonTools] = Registry("season_tool")
-"""The installed arena (entry point ``arena`` of ``tradeassay.season_tools``)."""
+"""The registry with the arena (entry point ``arena`` of the group ``tradeassay.season_tools``)."""
 
 
 def arena() -> SeasonTools:

@@ -26,10 +26,10 @@ from tradeassay_bench.examine.memory.recall import (
     recall_audit,
 )
 from tradeassay_bench.llm import RecordingStore
-from tradeassay_bench.runs.spec.episode import Asking, asking_of
+from tradeassay_bench.runs.spec.episode import Asking, asking_or_default
 from tradeassay_bench.runs.store.folder import RunFolder
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Word
-from tradeassay_bench.runs.verify.replay import can_be_asked, differences
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, ClaimStatus
+from tradeassay_bench.runs.verify.replay import can_be_queried, differences
 
 if TYPE_CHECKING:
     from tradeassay_bench.runs import EpisodeSpec, Run
@@ -55,7 +55,7 @@ def ask_models(
             f"no model ran in {run.folder}: a rule has nothing to recall",
             hint="leave recall= out",
         )
-    how = asking_of(asking)
+    how = asking_or_default(asking)
     if not how.replay:
         # The spending of the run itself counts under the same cap. The folder has the cost of
         # earlier questions.
@@ -121,7 +121,7 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
     notes = [f"{claim} was made with {name} {new} instead of {old}" for name, old, new in chosen]
     try:
         played = episodes_of(run, record.model)
-        asked = all(not one.by_model or can_be_asked([one.model]) for one in played)
+        asked = all(not one.by_model or can_be_queried([one.model]) for one in played)
         again: MemoryRecord
         if isinstance(record, RecallReport):
             again = recall_again(run, record, asked)
@@ -136,7 +136,7 @@ def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOut
         changed, asked = f"the record cannot be recomputed: {error}", False
         if unsure:
             return ClaimOutcome(claim=claim, outcome="cannot be checked", why=changed), notes
-    outcome: Word = "re-derived" if asked else "cannot be checked"
+    outcome: ClaimStatus = "re-derived" if asked else "cannot be checked"
     if changed:
         outcome = "contradicted"
     return ClaimOutcome(

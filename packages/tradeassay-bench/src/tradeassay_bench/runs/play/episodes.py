@@ -1,9 +1,8 @@
 """Run the episodes of a run: one journal line per decision, and an outcome per episode.
 
-An agent that answers directly always runs from the first session. Lines that are already in the
-journal are not written again, but must be byte-identical. An agent whose answers cost something
-gets its state from the journal and continues after it. In both cases a resumed episode continues
-from a checked state.
+When an episode is resumed, an agent without costs runs again from the first session. The lines
+that are already in the journal must be byte-identical and are not written again. An agent whose
+answers have a cost receives its earlier decisions from the journal and continues after them.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from tradeassay_bench.llm import (
     load_prices,
     open_model,
 )
-from tradeassay_bench.play import AddressedQuestion, Episode as Play, NoAnswer
+from tradeassay_bench.play import Asked, Episode, NoAnswer
 from tradeassay_bench.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay_bench.play.episode import UNAVAILABLE, by_observation, recorded
 from tradeassay_bench.play.journal import (
@@ -81,16 +80,17 @@ from tradeassay_bench.runs.store.outcome import Answers, ModelPart, Outcome, Pla
 _FATAL = (LedgerError, RunError, RecordingMismatch)
 """Errors that stop a run: a wrong account or an inconsistent journal is worse than no result.
 
-A :class:`NotFinite` ends only its own episode. The ledger refused the event, so the account is
-correct.
+:class:`NotFinite` is a :class:`LedgerError`, but ends only the episode: the ledger rejected the
+event, so the account is still correct.
 """
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
     """A task to run an episode from the end of its journal to its own end.
 
-    ``benchmark`` has the run's window. ``secret`` seeds the random draws of a conversation, if the
-    benchmark has any.
+    ``folder`` is the folder of the run, and ``home`` is the root of the data store. ``benchmark``
+    includes the window and the options of the episode. ``secret`` seeds the random draws of a
+    conversation. It is None if the benchmark has no such draws.
     """
 
     folder: str
@@ -108,7 +108,7 @@ def play_task(
     episode: EpisodeSpec,
     other: Benchmark | None = None,
 ) -> PlayTask:
-    """Return the task of an episode of a run. ``other`` replaces the manifest's benchmark."""
+    """Return the task of running an episode. ``other`` replaces the manifest's benchmark."""
     played = other or manifest.benchmark(episode)
     return PlayTask(
         folder=str(place.path.absolute()),
@@ -121,7 +121,7 @@ def play_task(
 
 
 class ListenerBroke(Exception):
-    """A progress listener raised. The episode did not fail."""
+    """Raised if a progress listener raises, so that the episode is not recorded as failed."""
 
 
 def notify(listen: Listener, event: ProgressEvent) -> None:
@@ -140,7 +140,7 @@ async def ask_and_notify(
     session: str,
     listen: Listener,
 ) -> ModelReply:
-    """Query a model, and notify a listener of the question and of the cost of the answer."""
+    """Return a model's reply to a request. Notify a listener of the question and of the cost."""
     key, purpose, attempt = episode.key, request.purpose, request.attempt
     notify(
         listen,
@@ -152,9 +152,10 @@ async def ask_and_notify(
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
-    """Run an episode whose agent answers directly, and record its outcome.
+    """Run an episode whose agent answers directly, record its outcome, and return it.
 
-    A failure of the episode is recorded. Errors that stop the whole run are raised:
+    ``tick`` is called after every session, and ``stopping`` returns whether the run is stopping. A
+    failure of the episode is recorded. Errors that stop the whole run are raised:
     :class:`LedgerError` (a wrong account is worse than no result) and :class:`RunError` (the
     journal cannot be continued).
     """
@@ -162,7 +163,7 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     folder.episode(key).mkdir(parents=True, exist_ok=True)
     with Journal(folder.events(key)) as journal:
         remove_temporaries(folder.episode(key))
-        outcome = answer_at_once(task, journal, tick, stopping)
+        outcome = play_by_observation(task, journal, tick, stopping)
         journal.flush()
         if outcome is not None:
             write_outcome(folder.outcome(key), outcome)
@@ -179,30 +180,26 @@ class Tally:
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, record: StepRecord, raw: bytes) -> None:
+        """Count a step. ``raw`` is its line in the journal, without the line end."""
         self.steps += 1
         if record.decision.status == "failed":
             self._unusable += 1
             raised = next(
-                (one.detail for one in record.decision.failures if one.kind == "agent"), ""
+                (failure.detail for failure in record.decision.failures if failure.kind == "agent"),
+                "",
             )
             self._reason = self._reason or raised or record.decision.reason
         self._digest.update(raw + b"\n")
 
     def outcome(self, broke: Exception | None = None) -> Outcome:
-        """Return the outcome of an episode that reached its end, or that ``broke`` with an
-        error.
-        """
+        """Return the outcome of the episode. ``broke`` is the error that ended it, if any."""
         error, trace = None, None
         if isinstance(broke, NoAnswer):
             error = broke.message
         elif broke is not None:
-            error, trace = (
-                str(fault_in_user_code(broke)),
-                "".join(traceback.format_exception(broke)),
-            )
-        elif (
-            self.steps == self._unusable
-        ):  # the flat account of an agent without an answer is not a return of zero
+            error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
+        elif self.steps == self._unusable:
+            # The account of an agent without usable answers is flat. That is not a return of zero.
             why = f" ({self._reason})" if self._reason else ""
             error = f"no usable answer in any of {self.steps} sessions{why}"
         return Outcome(
@@ -217,23 +214,24 @@ class Tally:
 # -- agents that answer directly ---
 
 
-def answer_at_once(
+def play_by_observation(
     task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping
 ) -> Outcome | None:
-    """Run an episode to its end. Return None if the run is stopping.
+    """Run an episode to its end, with an agent that decides by observation. Return the outcome.
 
-    Only exceptions of the agent and the market make an episode fail. An error of the journal or a
-    progress listener leaves it unfinished.
+    Returns None if the run is stopping. Only exceptions of the agent and the market make an episode
+    fail. An error of the journal or a progress listener is raised, and the episode stays
+    unfinished.
     """
     tally, journal_lines, key = Tally(), journal.lines, task.episode.key
 
-    def played() -> Iterator[StepRecord]:
+    def play_records() -> Iterator[StepRecord]:
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
         agent = make_agent(task.episode.agent.name, task.episode.agent.params)
         journal.batch = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
         yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
 
-    records = played()
+    records = play_records()
     while True:
         try:
             record = next(records, None)
@@ -258,7 +256,8 @@ def answer_at_once(
             return None
     if tally.steps < len(journal_lines):
         raise RunError(
-            f"the journal of {key} has {len(journal_lines)} steps, its window only {tally.steps}",
+            f"the journal of {key} has {len(journal_lines)} steps, but its window has "
+            f"{tally.steps} sessions",
             hint="delete the episode's folder and resume: the episode runs again",
         )
     return tally.outcome()
@@ -271,11 +270,12 @@ def steps(
     agent: Agent,
     known: Sequence[JournalLine[StepRecord]] = (),
 ) -> Iterator[StepRecord]:
-    """Yield the records of an episode.
+    """Run an episode and yield the record of every session.
 
-    A costly agent gets its ``known`` decisions from the journal and is not queried for them.
+    ``known`` contains the lines that are already in the journal. A costly agent receives these
+    decisions and is not queried for them. Other agents are queried from the first session.
     """
-    play: Play[AskDecision, Decision] = Play(
+    play: Episode[AskDecision, Decision] = Episode(
         snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
     )
     agent.begin(play.info, episode_rng(benchmark, episode, snapshot.name))
@@ -295,8 +295,8 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
     """Return the random generator of an agent.
 
     Each combination of benchmark, data set, agent and seed has a separate generator. ``dataset`` is
-    the name of the data, not its content: a change of tomorrow's prices must not change today's
-    draws.
+    the name of the data set. The content is not used, because a change of tomorrow's prices must
+    not change today's draws.
     """
     words = sha256_of(
         (benchmark.seed_text, dataset, episode.agent.name, episode.agent.params, episode.seed)
@@ -307,14 +307,19 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
 # -- agents that use a model ---
 
 
-def conversation(
+def model_episode(
     snapshot: Snapshot, benchmark: Benchmark, episode: EpisodeSpec, secret: str | None = None
-) -> Play[AskModel, ModelReply]:
-    """Return the conversation of an episode with a model."""
+) -> Episode[AskModel, ModelReply]:
+    """Return a new episode in which a model decides, in the conversation of the benchmark.
+
+    ``secret`` seeds the random draws of the conversation.
+    """
     days = benchmark.market.first, benchmark.market.last
     rng = conversation_rng(benchmark, episode, snapshot.name, secret, days)
     protocol = open_protocol(benchmark)
-    return Play(snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
+    return Episode(
+        snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng
+    )
 
 
 def conversation_rng(
@@ -326,10 +331,10 @@ def conversation_rng(
 ) -> np.random.Generator:
     """Return the random generator of an episode's conversation (aliases, samples).
 
-    It is the same for every model and every setting, so that models and masks are compared on the
-    same draws. The run's ``secret`` prevents anyone from making these draws before the run is
-    published. Every window (``days``) has separate draws, so that knowledge of an alias from one
-    window does not apply to the next.
+    The generator does not depend on the model or the mask, so that models and masks are compared
+    on the same draws. The run's ``secret`` prevents anyone from predicting the draws before the run
+    is published. ``days`` contains the first and the last day of the window. With a secret, every
+    window has separate draws, so that an alias known from one window is useless in the next.
     """
     if secret is not None:
         window = "" if days is None else f"{days[0]} to {days[1]}"
@@ -341,7 +346,7 @@ def conversation_rng(
 
 @dataclass(eq=False)
 class Conversation:
-    """An episode of a model, from the end of its journal. It also notifies the listener."""
+    """Runs an episode with a model, continuing after its journal. Notifies a progress listener."""
 
     task: PlayTask
     model: Model
@@ -353,10 +358,7 @@ class Conversation:
     _scribe: Scribe = field(default_factory=lambda: Scribe(0, ""))
 
     async def to_its_end(self) -> Outcome:
-        """Restore the state from the journal, then run day by day.
-
-        Return the outcome of the episode.
-        """
+        """Restore the state from the journal, run the remaining sessions, return the outcome."""
         records, outcome = self._records(), None
         while outcome is None:
             record = None
@@ -381,15 +383,17 @@ class Conversation:
         return msgspec.structs.replace(outcome, model=model)
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the model's reply to a request, and notify the listener."""
         session = self._play.market.sessions[place.step]
         return await ask_and_notify(
             self.model, request, place, self.task.episode, session, self.listen
         )
 
     async def _records(self) -> AsyncIterator[StepRecord]:
+        """Yield the record of every session after the end of the journal."""
         task, journal_lines = self.task, self.journal.lines
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
-        play = conversation(snapshot, task.benchmark, task.episode, task.secret)
+        play = model_episode(snapshot, task.benchmark, task.episode, task.secret)
         self._play = play
         for line in journal_lines:
             self._tally.add(line.record, line.raw)
@@ -402,7 +406,8 @@ class Conversation:
     async def _answer(self, asked: AddressedQuestion[AskModel]) -> ModelReply:
         """Return the answer to a question.
 
-        The exchange is written before the day's line of the journal.
+        The exchange is logged before the line of the session is written to the journal. Raises
+        :class:`NoAnswer` if the model is not available.
         """
         step = asked.place.step
         session = self._play.market.sessions[step]
@@ -426,17 +431,18 @@ def play_models(
 ) -> None:
     """Run the episodes of models, ``asking.concurrency`` at a time, and record each outcome.
 
-    A failed episode is recorded as failed. Errors that stop a run are raised: :class:`LedgerError`,
-    :class:`RunError` for a journal that cannot be continued, :class:`RecordingMismatch` for a
-    replay that does not match. All other episodes then also stop, and all written data is kept.
-    Raises :class:`UserError` if a model cannot be opened.
+    ``ended`` is called with the key and the outcome of each finished episode. A failed episode is
+    recorded as failed. Errors that stop a run are raised: :class:`LedgerError`, :class:`RunError`
+    for a journal that cannot be continued, and :class:`RecordingMismatch` for a replay that does
+    not match. All other episodes then also stop, and all written data is kept. Raises
+    :class:`UserError` if a model cannot be opened.
     """
-    take_over([task.episode.key for task in tasks], place, asking)
+    copy_recorded_answers([task.episode.key for task in tasks], place, asking)
 
     async def play_all() -> None:
         async with AsyncExitStack() as stack:
-            # Answers that cost money or time must survive a power cut. A scripted model repeats its
-            # answers.
+            # Answers that cost money or time must survive a power failure. Answers of a scripted
+            # model can be computed again.
             paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
             models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
@@ -455,31 +461,36 @@ def play_models(
                     played = Played(outcome=outcome, seconds=time.perf_counter() - began)
                 ended(key, played)
 
-            await at_once(tasks, asking.concurrency, play_one)
+            await run_concurrently(tasks, asking.concurrency, play_one)
 
     with one_thread():
         run_async(play_all())
 
 
 def play_in_worker(place: RunFolder, asking: Asking, task: PlayTask) -> Played:
-    """Run one episode with a model in a worker process. Its answers are in the run's folder."""
+    """Run one episode with a model in a worker process and return its outcome.
+
+    Recorded answers are read from the run's folder.
+    """
     ended: list[Played] = []
     play_models([task], place, asking, lambda event: None, lambda key, played: ended.append(played))
     return ended[0]
 
 
-async def at_once(items: Sequence[T], many: int, one: Callable[[T], Awaitable[None]]) -> None:
-    """Await ``one`` for all items, ``many`` at a time.
+async def run_concurrently(
+    items: Sequence[T], limit: int, work: Callable[[T], Awaitable[None]]
+) -> None:
+    """Await ``work(item)`` for all items, with at most ``limit`` items in progress.
 
-    If one raises, cancel the remaining ones and re-raise.
+    If a call raises, cancel all other calls and raise its exception.
     """
-    slots = asyncio.Semaphore(many)
+    slots = asyncio.Semaphore(limit)
 
-    async def in_a_slot(item: T) -> None:
+    async def work_in_slot(item: T) -> None:
         async with slots:
-            await one(item)
+            await work(item)
 
-    running = [asyncio.ensure_future(in_a_slot(item)) for item in items]
+    running = [asyncio.ensure_future(work_in_slot(item)) for item in items]
     try:
         await asyncio.gather(*running)
     except ListenerBroke as broke:
@@ -491,7 +502,7 @@ async def at_once(items: Sequence[T], many: int, one: Callable[[T], Awaitable[No
 
 
 class OpenModels:
-    """The open models of a run. Each is opened once per set of parameters."""
+    """Opens the models of a run, and keeps each model open for each set of parameters."""
 
     def __init__(
         self,
@@ -521,9 +532,10 @@ class OpenModels:
 
     @asynccontextmanager
     async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
-        """Open the agent of an episode.
+        """Open the agent of an episode as a model, for the duration of the block.
 
-        Models are shared. An external agent has a connection for every episode.
+        A language model is shared by all episodes with the same parameters. An external agent is
+        opened for each episode.
         """
         episode = task.episode
         agent = make_conversing(episode.agent.name, episode.agent.params)
@@ -544,7 +556,7 @@ class OpenModels:
             yield model
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        """Return a model for a name and parameters, and open it on first use."""
+        """Return the model with this name and these parameters. It is opened on first use."""
         async with self._opening:
             model = self._open.get((name, params))
             if model is None:
@@ -563,15 +575,17 @@ class OpenModels:
             return model
 
     def answers(self, name: str) -> Answers:
+        """Return the source of the answers of the model with this name."""
         if name.startswith("scripted/"):
             return "scripted"
         return "replayed" if self._asking.replay else "live"
 
 
-def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
-    """Copy another run's recorded answers into this run, for episodes without recorded answers.
+def copy_recorded_answers(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
+    """Copy recorded answers from the run ``asking.recordings`` into this run.
 
-    Raises :class:`UserError` if the other run has no recorded answers.
+    ``keys`` are the keys of the episodes. Existing recordings are not replaced. Does nothing if
+    ``asking.recordings`` is None. Raises :class:`UserError` if that run has no recorded answers.
     """
     if asking.recordings is None:
         return
@@ -588,7 +602,10 @@ def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, even inside a running event loop (as in a notebook)."""
+    """Run a coroutine to its end and return its result.
+
+    Inside a running event loop, as in a notebook, the coroutine runs in a separate thread.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -606,7 +623,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         try:
             return future.result()
         except KeyboardInterrupt:
-            if not future.done():  # the interrupt was raised here: end the other thread
+            if not future.done():  # The interrupt was raised in this thread: end the other thread.
                 for loop, task in started:
                     loop.call_soon_threadsafe(task.cancel)
             raise

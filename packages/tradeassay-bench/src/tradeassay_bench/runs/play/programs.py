@@ -65,13 +65,13 @@ from tradeassay_bench.runs.play.episodes import (
     ListenerBroke,
     OpenModels,
     ask_and_notify,
-    at_once,
+    copy_recorded_answers,
     notify,
     run_async,
-    take_over,
+    run_concurrently,
 )
 from tradeassay_bench.runs.play.progress import Advanced, CountListener, Listener, RunWatch
-from tradeassay_bench.runs.score import ended
+from tradeassay_bench.runs.score import require_outcome
 from tradeassay_bench.runs.spec.episode import (
     EpisodeSpec,
     ModelRecord,
@@ -93,23 +93,23 @@ from tradeassay_bench.runs.verify.freedom import refuse_other_rules
 from tradeassay_bench.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 
 Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
-"""A function that examines a request in the thread of its caller."""
+"""A function that examines a program, in the thread of its caller, and returns the result."""
 
 STOPS = (RunError, SandboxError, UserError, RecordingMismatch, OSError)
-"""Errors that end the run and not only an episode: faulty files, packages, sandbox or recording."""
+"""Errors that end the whole run: a problem of files, packages, the sandbox or a recording."""
 
 
 class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a code run's ``scores.json``: the hash of every outcome, and the totals."""
+    """The content of a code run's ``scores.json``: every outcome's hash, and the scores."""
 
     outcomes: dict[str, str]
     scores: msgspec.Raw
 
 
 class Programs:
-    """The run of a benchmark of programs.
+    """A run of programs: its manifest, its episodes and its scores.
 
-    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot run.
+    The constructor raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot run.
     """
 
     def __init__(self, spec: CodeSpec, options: Options) -> None:
@@ -137,7 +137,7 @@ class Programs:
             models += [role.model for role in protocol.roles(episode).values()]
         refuse_bad_names(models, options.asking)
         self._paid = any(parse_name(name).route != "scripted" for name in models)
-        # A run that has ended is scored without the packages that its episodes need.
+        # Not called here, because scoring does not need the packages that episodes need.
         self.check_installed = protocol.check_installed
 
     def play(
@@ -147,14 +147,14 @@ class Programs:
         waiting: Sequence[EpisodeSpec],
         watch: RunWatch,
     ) -> None:
-        """Run episodes, ``asking.concurrency`` at a time.
+        """Run the waiting episodes, ``asking.concurrency`` at a time, and record their outcomes.
 
-        At most ``workers`` programs are examined at a time. Errors that stop a run are raised. All
-        other episodes then also stop, and all written data is kept.
+        At most ``workers`` programs are examined at the same time. Errors that stop a run are
+        raised. All other episodes then also stop, and all written data is kept.
         """
         self.check_installed()
         asking, workers = self._options.asking, self._options.workers
-        take_over([episode.key for episode in waiting], place, asking)
+        copy_recorded_answers([episode.key for episode in waiting], place, asking)
         with one_thread(), ExitStack() as stack:
             if self._options.executor == "ray":
                 workers = stack.enter_context(RayExecutor(PIECES, workers)).most()
@@ -180,8 +180,8 @@ class Programs:
                     remove_temporaries(place.episode(key))
                     path, steps_done = place.dialogue(key), len(journal.lines)
                     lines_done = [line for line in read_dialogue(path) if line.step < steps_done]
-                    # The log must contain the questions up to its last step with a question. The
-                    # journal's last step may have no question.
+                    # The last steps of the journal may have no questions, so the log must be
+                    # complete only up to its own last step.
                     with DialogueLog(
                         path, max((line.step + 1 for line in lines_done), default=0)
                     ) as log:
@@ -197,7 +197,9 @@ class Programs:
                 _set_threads(workers)
                 async with AsyncExitStack() as opened:
                     models = OpenModels(place, asking, opened, home=None, durable=self._paid)
-                    await at_once(waiting, asking.concurrency, partial(play_one, models=models))
+                    await run_concurrently(
+                        waiting, asking.concurrency, partial(play_one, models=models)
+                    )
 
             run_async(play_all())
 
@@ -209,7 +211,10 @@ class Programs:
 
 @lru_cache(maxsize=2)
 def opened_protocol(benchmark: str, spec: bytes) -> tuple[CodeProtocol, Any]:
-    """Open a benchmark and a sandbox, once per worker process, because opening takes a second."""
+    """Return a benchmark's protocol and an open sandbox.
+
+    Both are cached in each worker process, because opening a sandbox takes a second.
+    """
     kind = find_protocol(benchmark)
     protocol = kind(msgspec.json.decode(spec, type=kind.Spec))
     stack = ExitStack()
@@ -218,16 +223,19 @@ def opened_protocol(benchmark: str, spec: bytes) -> tuple[CodeProtocol, Any]:
 
 
 def _examine_in_worker(
-    benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]
+    benchmark: str, spec: bytes, job: tuple[EpisodeSpec, msgspec.Struct]
 ) -> msgspec.Struct:
-    """Examine a program in a worker process."""
+    """Examine a program in a worker process and return the result.
+
+    ``job`` is the episode and the request.
+    """
     protocol, executor = opened_protocol(benchmark, spec)
-    found: msgspec.Struct = protocol.examine(*asked, executor)
-    return found
+    result: msgspec.Struct = protocol.examine(*job, executor)
+    return result
 
 
 def _set_threads(workers: int | None) -> None:
-    """Allow the running event loop to examine one program per worker at a time."""
+    """Give the running event loop one thread per worker for examining programs."""
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
     asyncio.get_running_loop().set_default_executor(threads)
 
@@ -243,13 +251,13 @@ def examine_again(
 ) -> dict[str, Replayed | TradeassayError]:
     """Replay episodes in memory with recorded replies, and examine every program again.
 
-    ``examined`` contains earlier results by the hash of everything that determines them. An error
-    that stops an examination replaces its result. Raises :class:`NotReplayable` if no program can
-    be examined.
+    Returns the result of every episode by key, or the error that stopped its replay. ``examined``
+    is a cache of results by the hash of everything that determines a result. ``progress`` is called
+    after every episode. Raises :class:`NotReplayable` if programs cannot be examined here.
     """
-    many, found = workers or cores(), dict[str, Replayed | TradeassayError]()
+    limit, results = workers or cores(), dict[str, Replayed | TradeassayError]()
     with one_thread(), ExitStack() as stack:
-        sandbox = _Sandbox(protocol, many, stack)
+        sandbox = _Sandbox(protocol, limit, stack)
         facts = ""
         if examined is not None:
             manifest = read_manifest(place.manifest)
@@ -265,11 +273,11 @@ def examine_again(
             return examined[key]
 
         async def replay_all() -> None:
-            _set_threads(many)
-            async with AsyncExitStack() as open_ones:
-                models = RecordedModels(place, open_ones, home=None)
+            _set_threads(limit)
+            async with AsyncExitStack() as open_models:
+                models = RecordedModels(place, open_models, home=None)
 
-                async def one(episode: EpisodeSpec) -> None:
+                async def replay_one(episode: EpisodeSpec) -> None:
                     journal: MemoryJournal[TurnRecord] = MemoryJournal()
                     log = MemoryDialogue()
                     try:
@@ -280,27 +288,27 @@ def examine_again(
                     except (SandboxError, MissingExtra) as error:
                         raise NotReplayable(error.message) from error
                     except TradeassayError as error:
-                        found[episode.key] = error
+                        results[episode.key] = error
                         return
-                    unasked = models.unasked(episode.key)
-                    found[episode.key] = Replayed(
-                        bytes(journal.content), bytes(log.content), outcome, unasked
+                    unused = models.unused_replies(episode.key)
+                    results[episode.key] = Replayed(
+                        bytes(journal.content), bytes(log.content), outcome, unused
                     )
                     if progress is not None:
-                        progress("episodes examined again", len(found), len(episodes))
+                        progress("episodes examined again", len(results), len(episodes))
 
-                await at_once(episodes, many, one)
+                await run_concurrently(episodes, limit, replay_one)
 
         run_async(replay_all())
-    late = sandbox.late
-    return {
-        key: one._replace(late=key in late) if isinstance(one, Replayed) else one
-        for key, one in found.items()
-    }
+    timed_out = sandbox.timed_out
+    for key, result in results.items():
+        if isinstance(result, Replayed):
+            results[key] = result._replace(timed_out=key in timed_out)
+    return results
 
 
 def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, ...]:
-    """Return the episodes of an open benchmark, with their keys."""
+    """Return the episodes of a run of programs, in the order of the protocol."""
     made = []
     for item in protocol.episodes():
         variant, setting = variant_name(item.protocol, None), safe_name(benchmark)
@@ -334,11 +342,11 @@ def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
 
 
 def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtocol:
-    """Open the benchmark of a recorded run.
+    """Return the protocol of a recorded run.
 
-    The author of a path in its spec is unknown, so that no such path is opened. ``task_file`` is a
-    copy of the task file on this machine. Raises :class:`UserError` for data that is not in the
-    store, and for tasks of a file if no copy is given.
+    A path in the spec is never opened, because its author is unknown. ``task_file`` is your copy of
+    the run's task file. Raises :class:`UserError` if data is not in the store, and if the run has a
+    task file but no copy is given.
     """
     spec = recorded_code_spec(manifest)
     name, file = getattr(spec, "dataset", None), getattr(spec, "task_file", None)
@@ -347,7 +355,7 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
     if file is not None:
         if task_file is None:
             raise UserError(
-                f"its tasks are from a file of the runner ({Path(file).name[:40]!a}), which is not "
+                f"the tasks are in a file of the runner ({Path(file).name[:40]!a}), which is not "
                 "opened",
                 hint="give your own copy: tradeassay verify RUN --task-file FILE",
             )
@@ -358,9 +366,10 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
 def priced_models(
     protocol: CodeProtocol, episodes: Sequence[EpisodeSpec], prices: Path | None = None
 ) -> dict[str, ModelRecord] | msgspec.UnsetType:
-    """Return the known facts about every model with a cost in a run of programs.
+    """Return the known facts about every model with a cost in a run of programs, by name.
 
-    Returns unset if there is no such model.
+    The result is unset if there is no such model. ``prices`` is a file of prices, which override
+    the packaged prices.
     """
     names: set[str] = set()
     for episode in episodes:
@@ -377,7 +386,7 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
     records: dict[str, msgspec.Struct] = {}
     hashes: dict[str, str] = {}
     for episode in manifest.episodes:
-        outcome = ended(place, episode)
+        outcome = require_outcome(place, episode)
         hashes[episode.key] = sha256_file(place.outcome(episode.key))
         record = read_record(type(protocol), outcome)
         if record is not None:
@@ -388,9 +397,9 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
 
 
 def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | None:
-    """Return the record in an outcome; None without a record.
+    """Return the benchmark's record in an outcome; None if the episode raised an error.
 
-    Raises :class:`RunError` if it is damaged.
+    Raises :class:`RunError` if the record is damaged.
     """
     if isinstance(outcome.program, msgspec.UnsetType):
         return None
@@ -404,34 +413,34 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
 
 @dataclass(eq=False)
 class _Sandbox:
-    """A sandbox that opens when the first program must run, because some conversations have none.
+    """Examines programs in a sandbox, which opens when the first program must run.
 
-    ``late`` contains the episodes with a program that exceeded the time limit. Such a result
-    depends on the machine.
+    ``timed_out`` contains the keys of the episodes with a program that exceeded the time limit.
+    Such a result depends on the machine.
     """
 
     protocol: CodeProtocol
     workers: int
     stack: ExitStack
-    late: set[str] = field(default_factory=set)
+    timed_out: set[str] = field(default_factory=set)
     _executor: Any = None
     _opening: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
-        """Examine a request of an episode."""
+        """Examine a program of an episode and return the result."""
         with self._opening:
             if self._executor is None:
                 self._executor = self.stack.enter_context(self.protocol.open_executor(self.workers))
         watched = self.protocol.with_timeout_callback(
-            self._executor, lambda: self.late.add(episode.key)
+            self._executor, lambda: self.timed_out.add(episode.key)
         )
-        found: msgspec.Struct = self.protocol.examine(episode, request, watched)
-        return found
+        result: msgspec.Struct = self.protocol.examine(episode, request, watched)
+        return result
 
 
 @dataclass(eq=False)
 class _Player:
-    """Runs one episode. ``replies`` are the replies from before an interruption."""
+    """Runs one episode. ``replies`` contains the replies logged before an interruption."""
 
     episode: EpisodeSpec
     protocol: CodeProtocol
@@ -451,8 +460,8 @@ class _Player:
     async def to_its_end(self) -> Outcome:
         """Return the outcome of the episode.
 
-        An episode that raises because of a bug of tradeassay has failed, with the reason. Errors
-        that stop a run are raised.
+        An unexpected exception makes the episode fail, with the exception as the reason. Errors
+        that stop a run (:data:`STOPS`) are raised.
         """
         trace: str | None = None
         program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
@@ -479,6 +488,7 @@ class _Player:
         )
 
     async def _answer(self, ask: CodeAsk) -> CodeReply:
+        """Return a model's reply to a question, or the result of examining a program."""
         if not isinstance(ask, AskRole):
             return await self._examine(ask.request)
         if self._step < len(self.journal.lines) and self.replies:
@@ -486,7 +496,7 @@ class _Player:
         else:
             role = self.protocol.roles(self.episode)[ask.role]
             model = await self.models.open(role.model, role.params)
-            # A question's step is the number of earlier results. That number is the same in a
+            # The step of a question is the number of earlier results, which is the same in a
             # resumed run.
             key, seed = self.episode.key, self.episode.seed
             place = QuestionPlace(episode=key, step=self._step, sample=seed, index=self._asked)
@@ -499,23 +509,24 @@ class _Player:
         return reply
 
     async def _examine(self, request: msgspec.Struct) -> msgspec.Struct:
-        asked, lines = sha256_of(request), self.journal.lines
+        """Return the result of a program, from the journal or by examining it now."""
+        request_sha256, lines = sha256_of(request), self.journal.lines
 
-        def work_out() -> tuple[bytes, msgspec.Raw]:
-            """Examine and record in one step.
+        def examine_and_record() -> tuple[bytes, msgspec.Raw]:
+            """Examine the program, write the result to the journal, and return both forms.
 
-            A kill between the two would lose work that was paid for.
+            This is one step, so that a cancellation in between cannot lose the result.
             """
-            found = self.work(self.episode, request)
-            result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
-            raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
+            examined = self.work(self.episode, request)
+            result = msgspec.Raw(without_secrets(msgspec.json.encode(examined)))
+            raw = encode_line(TurnRecord(step=self._step, request=request_sha256, result=result))
             self.log.append(self._scribe.lines)
             self.journal.append(raw)
             return raw, result
 
         if self._step < len(lines):
             line = lines[self._step]
-            if line.record.request != asked:
+            if line.record.request != request_sha256:
                 raise RunError(
                     f"step {self._step} of {self.episode.key} differs from the journal",
                     hint="the answers or the journal were edited: delete the episode's folder, "
@@ -523,15 +534,14 @@ class _Player:
                 )
             raw, result = line.raw, line.record.result
             if self._scribe.lines:
-                self.log.append(
-                    self._scribe.lines
-                )  # the dialogue log was lost and the model was queried again
+                # The dialogue log was lost, and the model was queried again.
+                self.log.append(self._scribe.lines)
         else:
-            working = asyncio.get_running_loop().run_in_executor(None, work_out)
+            working = asyncio.get_running_loop().run_in_executor(None, examine_and_record)
             try:
                 raw, result = await asyncio.shield(working)
             except asyncio.CancelledError:
-                await asyncio.wait([working])  # it writes to files that are then closed
+                await asyncio.wait([working])  # The thread must finish before its files are closed.
                 raise
         self._digest.update(raw + b"\n")
         self._step += 1

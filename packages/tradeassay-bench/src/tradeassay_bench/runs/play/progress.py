@@ -1,4 +1,4 @@
-"""Send the events of a run to a listener: a bar, plain lines, or a caller's function."""
+"""Report the progress of a run to a listener: a bar, plain lines, or a caller's function."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ _PHASES: dict[Phase, tuple[str, str]] = {
     "play": ("playing", "episodes"),
     "score": ("scoring", "agents"),
 }
-"""The verb and the noun of each phase."""
+"""The verb and the plural noun that describe each phase."""
 
 
 class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
-    """A phase of the run begins.
+    """The event that a phase of the run begins.
 
-    It has ``total`` items, with ``sessions`` sessions in all of them.
+    ``total`` is the number of items (data sets, episodes or agents). ``sessions`` is the number of
+    sessions in all episodes together; 0 if unknown.
     """
 
     phase: Phase
@@ -40,14 +41,14 @@ class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
 
 
 class Advanced(msgspec.Struct, frozen=True, kw_only=True, tag="advanced"):
-    """An episode has completed more sessions."""
+    """The event that an episode has completed ``sessions`` more sessions."""
 
     key: str
     sessions: int
 
 
 class AskStarted(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
-    """A model is queried: the agent, the episode, the session and the purpose."""
+    """The event that a model is queried, with the episode, the session and the purpose."""
 
     key: str
     agent: str
@@ -57,7 +58,7 @@ class AskStarted(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
-    """An answer arrived (or, with ``error_kind``, none), with its cost."""
+    """The event that a query has ended, with its cost. ``error_kind`` is None if it succeeded."""
 
     key: str
     usage: Usage
@@ -65,9 +66,9 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """One item of the present phase is done, or an episode failed.
+    """The event that an item of the current phase is done, or that an episode has failed.
 
-    ``words`` is a program's result.
+    ``error`` is the reason for a failure. ``words`` is the result of an episode of programs.
     """
 
     key: str
@@ -77,9 +78,9 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
-    """The last event.
+    """The last event of a run.
 
-    ``complete`` is False if the run was stopped. ``hint`` states how to continue it.
+    ``complete`` is False if the run was stopped. ``hint`` states how to continue the run.
     """
 
     complete: bool
@@ -87,11 +88,11 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
 
 
 _FEWEST_SESSIONS = 3
-"""The minimum number of sessions for a pace, over at least two intervals between lines."""
+"""The minimum number of sessions for computing a speed."""
 _REMEMBERED = 360
-"""The number of lines whose pace is stored. A model may need an hour for a session."""
+"""The maximum number of earlier lines that are stored, to compute the recent speed."""
 _MOST_SHOWN = 3
-"""The maximum number of episodes whose question is displayed."""
+"""The maximum number of displayed open questions."""
 ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
@@ -102,7 +103,7 @@ CountListener = Callable[[str, int, int | None], None]
 
 @dataclass(eq=False)
 class RunWatch:
-    """Notifies the listener of the events of a run, and records their durations."""
+    """Notifies the listener of the events of a run, and measures episodes and phases in seconds."""
 
     listen: Listener
     episode_seconds: dict[str, float] = field(default_factory=dict)
@@ -135,7 +136,10 @@ class RunWatch:
 
 
 class PacedCount:
-    """Prints "12 of 40 episodes" every ``interval`` seconds. Short work prints nothing."""
+    """Reports "12 of 40 episodes" to ``say`` once per ``interval`` seconds.
+
+    Work that takes less than ``interval`` seconds is not reported.
+    """
 
     def __init__(
         self,
@@ -155,9 +159,10 @@ class PacedCount:
 
 
 def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
-    """Return a listener.
+    """Return the listener for a choice. A function is returned unchanged.
 
-    ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr.
+    ``auto`` is a bar if ``stream`` (default stderr) is a terminal, else plain lines. Raises
+    :class:`UserError` for an unknown choice.
     """
     if callable(choice):
         return choice
@@ -166,7 +171,7 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
         return lambda event: None
     if choice not in ("auto", "bar", "lines"):
         raise UserError(
-            f"progress cannot be {choice!r}", hint="auto, bar, lines, none, or a function"
+            f"progress cannot be {choice!r}", hint="use auto, bar, lines, none, or a function"
         )
     if choice == "bar" or (choice == "auto" and stream.isatty()):
         return BarListener(stream)
@@ -175,7 +180,7 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
 
 @dataclass(eq=False)
 class _Counts:
-    """The state of both listeners: the phase, the number done, and the open questions."""
+    """The state of a listener: the phase, the numbers of finished items, and the open questions."""
 
     phase: PhaseStarted = field(default_factory=lambda: PhaseStarted(phase="data", total=0))
     done: int = 0
@@ -200,20 +205,24 @@ class _Counts:
             self.spending = self.spending.plus(event.usage)
 
     def ending(self, event: RunEnded) -> Iterator[str]:
+        """Yield the last lines of the output: the cost of all queries, and the hint."""
         if self.spending.calls:
             yield f"asked: {self.spending.words()}"
         if event.hint:
             yield event.hint
 
     def who(self) -> str:
-        """Return the names of the agents with an open question as text."""
+        """Return the open questions as text: agent, session and purpose of each."""
         shown = list(self._asking.values())[:_MOST_SHOWN]
         more = len(self._asking) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 class LineListener:
-    """A listener that prints a line per phase and per failure, and every ``interval`` seconds."""
+    """A listener that prints lines: for every phase, for every failure, and at intervals.
+
+    ``interval`` is the minimum time between two lines about progress, in seconds.
+    """
 
     def __init__(
         self, stream: TextIO, *, interval: float = 10.0, clock: Callable[[], float] = time.monotonic
@@ -246,7 +255,8 @@ class LineListener:
         if not isinstance(event, RunEnded) and now - self._spoke >= self._interval:
             self._spoke = now
             text = f"{_PHASES[counts.phase.phase][0]}: {counts.done} of {counts.phase.total}"
-            # The recent sessions per second: rules are fast, and the models after them take hours.
+            # The speed is measured over recent sessions, because rules run first and are fast, and
+            # models take hours.
             spans = [
                 (now - then, counts.sessions - sessions) for then, sessions in reversed(self._pace)
             ]
@@ -269,9 +279,9 @@ class LineListener:
 
 
 class BarListener:
-    """A live bar with episodes, days per second and time left.
+    """A listener that displays a live bar with episodes, days per second and the remaining time.
 
-    Below it are questions, calls, tokens and dollars.
+    A second line displays calls, tokens, dollars and open questions.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -1,8 +1,9 @@
-"""Start and continue runs of both kinds.
+"""Start and continue runs: the entry point of every trading run and every run of programs.
 
-A run is described, its open episodes run, and its scores are written. Starting a spec whose folder
-already contains that run continues it. A run that was killed at any point is therefore continued by
-repeating the command, or by :func:`resume`.
+:func:`run` starts a spec, and :func:`resume` continues a run from its folder. Both write the
+manifest, run the unfinished episodes and write the scores. If the folder already contains a run of
+the same spec, :func:`run` continues that run. A run that was killed at any point can therefore be
+continued by repeating the command.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tradeassay_bench.core.run_secret import draw_secret
 from tradeassay_bench.runs.play.programs import Programs, recorded_code_spec
 from tradeassay_bench.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay_bench.runs.play.trading import Trading
-from tradeassay_bench.runs.spec.episode import Asking, EpisodeSpec, Options, asking_of
+from tradeassay_bench.runs.spec.episode import Asking, EpisodeSpec, Options, asking_or_default
 from tradeassay_bench.runs.spec.run_spec import RunSpec
 from tradeassay_bench.runs.store.folder import DEFAULT_PARENT, RunFolder, add_timing, run_lock
 from tradeassay_bench.runs.store.manifest import (
@@ -76,14 +77,14 @@ def run(
 ) -> Run | CodeRun:
     """Run a spec in ``folder`` (default ``runs/<name>``), or continue it there.
 
-    A :class:`RunSpec` is for a trading run. Any other spec is for a benchmark of programs.
+    A :class:`RunSpec` describes a trading run. Any other spec describes a run of programs.
     ``executor`` is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers``
-    defaults to the cores of this machine. One local worker is the calling process itself. ``home``
-    is the data store's root. ``asking`` contains the options for queries to models: the number at a
-    time, the cap in dollars, or recorded answers only.
+    defaults to the number of cores. With ``workers=1`` the executor ``local`` uses the calling
+    process. ``home`` is the root of the data store. ``asking`` contains the options for access to
+    models: the number of concurrent episodes, the cap in dollars, or recorded answers only.
 
-    Episodes that fail are recorded as failed and the remaining ones continue. See
-    :attr:`Run.failed`. Raises :class:`~tradeassay.core.errors.UserError` for a wrong name or
+    An episode that fails is recorded as failed (see :attr:`Run.failed`), and the other episodes
+    continue. Raises :class:`~tradeassay.core.errors.UserError` for a wrong name or
     parameter before anything is written, and :class:`RunError` if the folder contains a different
     run or other files. On Ctrl-C it raises ``KeyboardInterrupt`` with the command that continues
     the run.
@@ -91,8 +92,10 @@ def run(
     if folder is None:
         folder = DEFAULT_PARENT / (spec.name if isinstance(spec, RunSpec) else spec.benchmark)
     where = None if home is None else str(path_from("home", home).absolute())
-    options = Options(executor=executor, workers=workers, home=where, asking=asking_of(asking))
-    return _run(spec, path_from("folder", folder), progress, options)
+    options = Options(
+        executor=executor, workers=workers, home=where, asking=asking_or_default(asking)
+    )
+    return run_in_folder(spec, path_from("folder", folder), progress, options)
 
 
 def resume(
@@ -105,11 +108,12 @@ def resume(
     retry_failed: bool = False,
     asking: Asking | None = None,
 ) -> Run | CodeRun:
-    """Continue the run in ``folder``. It ends with the same bytes as without the interruption.
+    """Continue the run in ``folder`` and return it.
 
-    With ``retry_failed`` the failed episodes run again from their start. Recorded answers of a
-    model are not requested again. Raises :class:`RunError` if there is no run, or if data, tasks,
-    prompts, agent code or versions differ from its manifest.
+    The journals and scores are the same bytes as without the interruption. With ``retry_failed``
+    the failed episodes run again from their start. Recorded answers of a model are not requested
+    again. Raises :class:`RunError` if the folder contains no run, or if data, tasks, prompts, agent
+    code or versions differ from the manifest.
     """
     where = None if home is None else str(path_from("home", home).absolute())
     options = Options(
@@ -117,22 +121,22 @@ def resume(
         workers=workers,
         home=where,
         retry_failed=retry_failed,
-        asking=asking_of(asking),
+        asking=asking_or_default(asking),
     )
     path = folder_of(folder)
     manifest = read_manifest(path / "manifest.json")
     spec = manifest.spec if isinstance(manifest, RunManifest) else recorded_code_spec(manifest)
-    return _run(spec, path, progress, options)
+    return run_in_folder(spec, path, progress, options)
 
 
-def _run(
+def run_in_folder(
     spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options
 ) -> Run | CodeRun:
-    """Prepare the folder of a run, check that it contains no different run, and execute the run."""
+    """Prepare and lock the folder of a run, run or continue the spec there, and return the run."""
     spec, place = with_secret(spec, [path, options.asking.recordings]), RunFolder(path)
     kind = Trading(spec, options) if isinstance(spec, RunSpec) else Programs(spec, options)
     if isinstance(kind, Programs) and not place.manifest.exists():
-        # A run that has ended is scored without the packages that its episodes need.
+        # Only new episodes need the installed packages. An existing run may need only scores.
         kind.check_installed()
     refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
@@ -141,22 +145,22 @@ def _run(
     try:
         with run_lock(place.lock):
             remove_temporaries(place.path)
-            _carry_out(kind, place, RunWatch(listen), options)
+            play_and_score(kind, place, RunWatch(listen), options)
     except KeyboardInterrupt:
         if place.manifest.exists():
             hint = f"stopped; continue with: tradeassay resume {place.path}"
         else:
             hint = "stopped before the first episode; repeat the same command"
         listen(RunEnded(complete=False, hint=hint))
-        # Exactly this type, not a subclass: Python then exits by the signal, which a shell shows as
-        # 130.
+        # Raise exactly this type, not a subclass. Python then exits by the signal, and a shell
+        # displays the exit status 130.
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
-        if new and not place.manifest.exists():  # the run was refused before anything was recorded
+        if new and not place.manifest.exists():  # refused before anything was recorded
             place.lock.unlink(missing_ok=True)
             for folder in new:
-                with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
+                with contextlib.suppress(OSError):  # not empty: a different run has started
                     folder.rmdir()
         raise
     listen(RunEnded(complete=True))
@@ -164,10 +168,11 @@ def _run(
 
 
 def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) -> RunSpec | CodeSpec:
-    """Return a spec with the secret of its draws, or without a secret if nothing is drawn.
+    """Return a spec with the secret that seeds its draws, or without a secret if it has no draws.
 
-    A spec without a secret gets the secret of the run that it continues or whose answers it replays
-    (the first of ``before`` with a secret), else a new one.
+    ``before`` lists the folders of the run to continue and of the run whose answers are replayed. A
+    spec without a secret gets the first secret of these runs. If there is none, it gets a new
+    secret.
     """
     if isinstance(spec, RunSpec) and not any(
         benchmarks.get(name).takes_secret for name in spec.benchmarks
@@ -180,12 +185,16 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
     return msgspec.structs.replace(spec, secret=next(filter(None, secrets), None) or draw_secret())
 
 
-def _carry_out(
+def play_and_score(
     kind: Trading | Programs, place: RunFolder, watch: RunWatch, options: Options
 ) -> None:
-    """Run the open episodes of a run and write its scores."""
+    """Write the manifest of a run, run its unfinished episodes, and write its scores.
+
+    If there is a manifest, it must match the run. Raises :class:`RunError` for a different run and
+    for a journal that was changed.
+    """
     with contextlib.ExitStack() as stack:
-        manifest: Any = kind.describe(watch, stack) if isinstance(kind, Trading) else kind.manifest
+        manifest: Any = kind.prepare(watch, stack) if isinstance(kind, Trading) else kind.manifest
         if place.manifest.exists():
             recorded = read_manifest(place.manifest)
             refuse_changes(recorded, manifest, place.path)
@@ -210,7 +219,7 @@ def _carry_out(
                     hint=f"delete {place.episode(key)} and resume: the episode runs again",
                 )
         if waiting:
-            # Scores cover all episodes. While an episode is missing there are no scores.
+            # Scores cover all episodes, so an unfinished run has no scores.
             place.scores.unlink(missing_ok=True)
         sessions = kind.sessions(manifest, waiting) if isinstance(kind, Trading) else 0
         with watch.phase("play", total=len(waiting), sessions=sessions):
@@ -222,16 +231,17 @@ def _carry_out(
 
 
 def refuse_other_content(place: RunFolder) -> None:
-    """Check that a path can contain a run.
+    """Check that a path contains a run, does not exist, or is an empty folder.
 
-    Raises :class:`RunError` for a file, or a folder with other content.
+    Hidden files and recorded answers are ignored. Raises :class:`RunError` for a file, or for a
+    folder with other content.
     """
     if place.manifest.exists() or not place.path.exists():
         return
     if not place.path.is_dir():
         raise RunError(f"{place.path} is a file", hint="choose a different folder or name")
-    # A run killed before its manifest was written leaves its lock and incomplete temporary files.
-    # Recorded answers alone are not a run: they may have been placed there for a replay.
+    # A run that was killed before it wrote its manifest leaves a lock and temporary files. Recorded
+    # answers alone are not a run, because they may have been copied there for a replay.
     names = (entry.name for entry in place.path.iterdir() if entry.name != place.models.name)
     if strangers := sorted(name for name in names if not name.startswith(".")):
         what = f"{place.path} is not empty and does not contain a run ({strangers[0]} ...)"

@@ -28,11 +28,11 @@ from tradeassay_bench.play import MarketConfig
 from tradeassay_bench.play.journal import read_lines
 from tradeassay_bench.runs.play.episodes import (
     PlayTask,
+    copy_recorded_answers,
     play,
     play_in_worker,
     play_models,
     play_task,
-    take_over,
 )
 from tradeassay_bench.runs.play.progress import Finished, RunWatch
 from tradeassay_bench.runs.score import (
@@ -63,8 +63,8 @@ from tradeassay_bench.runs.verify.checks import Checked, CheckTask, check_episod
 class Trading:
     """A trading run: its data, its episodes and its scores as tasks for an executor.
 
-    It starts with :meth:`describe`. Raises :class:`~tradeassay.core.errors.UserError` for a spec
-    that cannot run.
+    Call :meth:`prepare` first. The constructor raises :class:`~tradeassay.core.errors.UserError`
+    for a spec that cannot run.
     """
 
     _executor: TaskExecutor
@@ -78,10 +78,10 @@ class Trading:
         if any(episode.by_model for episode in self._episodes):
             refuse_bad_models(self._episodes, options.asking, options.home)
 
-    def describe(self, watch: RunWatch, stack: ExitStack) -> RunManifest:
-        """Start the executor, prepare every data set, and return the manifest.
+    def prepare(self, watch: RunWatch, stack: ExitStack) -> RunManifest:
+        """Start the executor, prepare every data set, and return the manifest of the run.
 
-        The data must support every benchmark. ``stack`` ends the executor.
+        Raises an error if the data does not support a benchmark. ``stack`` closes the executor.
         """
         modules, own_script = modules_of(self._episodes)
         name: ExecutorName = (
@@ -103,7 +103,7 @@ class Trading:
                 watch.listen(Finished(key=done.key))
         self._datasets = {name: entries[name] for name in wanted}
         versions, asking = present_versions(), self._options.asking
-        # In a replay the runner's own programs do not run, and their files are not opened.
+        # In a replay external agents do not run, so their files are not hashed.
         files = agent_files(
             tuple(episode for episode in self._episodes if not (asking.replay and episode.by_model))
         )
@@ -126,12 +126,12 @@ class Trading:
         waiting: Sequence[EpisodeSpec],
         watch: RunWatch,
     ) -> None:
-        """Run episodes to their end.
+        """Run the waiting episodes to their end.
 
-        Agents that answer directly run first, on the executor's workers, then the models. Models
-        run in this process, since they do not need a processor, or on the nodes of a cluster, each
-        episode with a separate recording. Models with a cap on dollars run in this process, because
-        a cap needs one budget.
+        Episodes of agents that answer directly run first, on the executor's workers. Then the
+        episodes of models run, in this process, because they need little processor time. With
+        ``executor="ray"`` they run on the nodes of the cluster. If there is a cap on dollars, they
+        always run in this process, because all episodes must share one budget.
         """
         model_tasks: list[PlayTask] = []
         tasks: list[Task] = []
@@ -148,7 +148,7 @@ class Trading:
             if model_tasks:
                 play_models(model_tasks, place, asking, watch.listen, watch.played)
             return
-        take_over([task.episode.key for task in model_tasks], place, asking)
+        copy_recorded_answers([task.episode.key for task in model_tasks], place, asking)
         play_task_in_worker = partial(
             play_in_worker,
             RunFolder(place.path.absolute()),
@@ -187,10 +187,11 @@ class Trading:
     def _results(
         self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch
     ) -> Iterator[TaskResult]:
-        """Yield results.
+        """Perform tasks on the executor and yield their results.
 
-        An episode whose process died repeatedly has failed. Its complete lines are kept. ``place``
-        is None for tasks that are not episodes.
+        An episode whose process died repeatedly is recorded as failed, with the complete lines of
+        its journal, and has no result here. ``place`` is None for tasks that are not episodes. If
+        the process of such a task died, :class:`RunError` is raised.
         """
         for result in self._executor.perform(tasks, watch.tick):
             if not isinstance(result, Lost):
@@ -215,7 +216,10 @@ class Trading:
 def prepare_tasks(
     episodes: Sequence[EpisodeSpec], benchmarks: Mapping[str, Benchmark], home: str | None
 ) -> dict[str, PrepareTask]:
-    """Return one task per data set, with all markets and named windows that the episodes need."""
+    """Return one task per data set, with all markets and named windows that the episodes need.
+
+    ``benchmarks`` contains the benchmark of every episode by its id.
+    """
     markets: dict[str, dict[str, MarketConfig]] = {}
     windows: dict[str, dict[WantedWindow, None]] = {}
     for episode in episodes:
@@ -247,7 +251,7 @@ def score_tasks(
 ) -> dict[str, ScoreTask]:
     """Return one task per agent and setting, in the spec's order.
 
-    ``benchmark`` replaces the manifest's benchmark.
+    ``benchmark`` returns the benchmark of an episode. The default is the manifest's benchmark.
     """
     played = benchmark or manifest.benchmark
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
@@ -271,19 +275,20 @@ def score_tasks(
 
 
 def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether the caller's script is one of them.
+    """Return the external modules that register the agents, and whether a script registers one.
 
-    Agents that are not registered here are left out, because a recorded run must not determine
-    imports.
+    The second value is true if an agent is defined in the caller's script. Modules of tradeassay
+    are left out. Agents that are not registered here are left out too, because a recorded run must
+    not determine which modules are imported.
     """
     names = dict.fromkeys(episode.agent.name for episode in episodes)
-    found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
-    outside = tuple(name for name in found if not is_ours(name))
-    return tuple(name for name in outside if name != "__main__"), "__main__" in outside
+    modules = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
+    external = tuple(module for module in modules if not is_ours(module))
+    return tuple(module for module in external if module != "__main__"), "__main__" in external
 
 
 ENTRY = "tradeassay_bench.runs.play.trading:perform"
-"""The name of the function that performs these tasks, for executors."""
+"""The import path of :func:`perform`, for executors."""
 _DECODER = msgspec.msgpack.Decoder(PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask)
 ENCODE = msgspec.msgpack.Encoder().encode
 SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
@@ -291,7 +296,7 @@ CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
-    """Perform a task in a worker process."""
+    """Perform an encoded task in a worker process and return the encoded result."""
     task = _DECODER.decode(payload)
     if isinstance(task, PrepareTask):
         return ENCODE(describe(task))

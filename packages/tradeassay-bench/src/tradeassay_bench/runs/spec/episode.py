@@ -1,6 +1,7 @@
-"""Expand a spec into episodes: one agent, data set, benchmark and seed each, with a readable key.
+"""Expand a spec into episodes. An episode has one agent, data set, benchmark and seed.
 
-This module also finds the protocol, the options and the prompt files of a model's conversation.
+This module also defines the options of a model's conversation, the options for access to models,
+and the checks of models before a run.
 """
 
 from __future__ import annotations
@@ -63,11 +64,12 @@ from tradeassay_bench.runs.spec.run_spec import (
 class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One episode of a run.
 
-    ``setting`` is the benchmark, the data set and the point of the grid. Agents of one setting are
-    compared with each other. In every setting one episode is the ``baseline``. It is ``added`` if
-    the spec did not contain that agent. ``protocol`` contains the changed options of the
-    conversation. ``window`` is the name of its window. In a run of programs a ``task`` replaces the
-    data set.
+    ``key`` is the readable id of the episode. ``setting`` names the benchmark, the data set, the
+    options of the conversation and the window. Agents of one setting are compared with each other.
+    In every setting one episode is the ``baseline``. The baseline is ``added`` if the spec does not
+    contain its agent. ``protocol`` contains the options of the conversation that the spec changes.
+    ``window`` is the name of a window, or None for the window of the benchmark. In a run of
+    programs a ``task`` replaces the data set.
     """
 
     key: str
@@ -89,13 +91,16 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_model(self) -> bool:
-        """Return whether the agent is a language model or an external agent, with a
-        conversation.
+        """Return whether the agent answers in a conversation.
+
+        This is true for language models and for external agents over HTTP, over a pipe or in
+        Python.
         """
         return converses(self.agent.name)
 
     @property
     def label(self) -> str:
+        """Return the label of the agent."""
         return self.agent.title
 
 
@@ -123,8 +128,8 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
         own = next(
             (agent for agent in spec.agents if agent.name == plain.name and not agent.params), None
         )
-        # (agent, seed, whether it is the baseline). A baseline that is not in the spec is a rule
-        # and runs once.
+        # Each player is an agent, a seed, and whether it is the baseline. A baseline that is not in
+        # the spec is a rule and runs only once.
         players = [] if own is not None else [(plain, first, True)]
         players += [
             (agent, seed, agent is own and seed == first)
@@ -165,9 +170,9 @@ def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
 
 
 class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation in the manifest: all options, their hash, and the hash of every prompt.
+    """The manifest's record of a conversation: all options, their hash, and the prompts' hashes.
 
-    ``code_sha256`` is the hash of the protocol's code if it is not part of tradeassay.
+    ``code_sha256`` is the hash of the protocol's code. It is None for a protocol of tradeassay.
     """
 
     protocol: str
@@ -178,7 +183,10 @@ class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
-    """Return a benchmark's protocol. Raises :class:`UserError` if it has none for models."""
+    """Return the class of a benchmark's protocol for conversations with models.
+
+    Raises :class:`UserError` if the benchmark does not support models.
+    """
     if benchmark.protocol not in protocols:
         raise UserError(
             f"benchmark '{benchmark.id}' has no conversation: it does not support models",
@@ -189,7 +197,7 @@ def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
 
 
 def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> Benchmark:
-    """Return the benchmark with some options of its conversation replaced."""
+    """Return the benchmark with the given options of its conversation replaced."""
     if not overrides:
         return benchmark
     return msgspec.structs.replace(
@@ -228,12 +236,12 @@ def open_protocol(
 def code_sha256(module: str) -> str | None:
     """Return the hash of a module's file, or of all Python files of its outermost package.
 
-    Any file of the package may affect the module, so all of them are hashed. Returns None for
-    tradeassay's own code, which has a version, and for code without a file.
+    Any file of the package may affect the module, so all files are hashed. Returns None for
+    tradeassay's own code, which is identified by its version, and for code without a file.
     """
     parts = module.split(".")
     modules = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
-    # A namespace has no file. Its subpackage is then the package.
+    # A namespace package has no file, so its subpackage is hashed.
     file = next(
         (Path(path) for imported in modules if (path := getattr(imported, "__file__", None))), None
     )
@@ -249,7 +257,7 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
     kind, config = protocol_of(benchmark), protocol_config(benchmark)
     package, module = kind.__module__.partition(".")[0], sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None)
-    # Prompts are below the protocol's top-level package, or next to a module outside any package.
+    # Prompts are below the protocol's top-level package, or next to a module without a package.
     folder = Path(file).parent if file and module is not None and not module.__package__ else None
     return ProtocolRecord(
         protocol=benchmark.protocol,
@@ -264,19 +272,20 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
 
 
 class CapReached(ModelError):
-    """A question was not sent because a cap on dollars is reached."""
+    """Raised if a question was not sent because the cap on dollars is reached."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """The options for queries to models.
+    """The options for access to models.
 
-    They are not part of a run's identity: a run may be continued with different values.
+    These options are not part of a run's identity: a run may be continued with different values.
 
-    ``concurrency`` is the number of episodes that query models at the same time. ``max_usd`` is a
-    hard cap on the dollars of the whole run. ``spent_usd`` was spent under the same cap by other
-    runs of a study. With ``replay`` only recorded answers are used, without network. ``recordings``
-    is another run whose recorded answers are used. ``prices`` is a file of prices that override the
-    packaged prices. ``base_url`` is a different server.
+    ``concurrency`` is the maximum number of episodes that query models at the same time.
+    ``max_usd`` is the cap on the dollars that the whole run may spend. ``spent_usd`` is the amount
+    that other runs of a study have spent under the same cap. With ``replay`` only recorded answers
+    are used, and no model is queried. ``recordings`` is the folder of another run, whose recorded
+    answers are used. ``prices`` is a file of prices, which override the packaged prices.
+    ``base_url`` is the address of the server to use instead of the provider's server.
 
     Raises :class:`UserError` for numbers out of range.
     """
@@ -314,7 +323,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     def unanswered(self, model: str, reply: ModelReply) -> ModelError:
         """Return the error for a question without an answer.
 
-        Its hint states whether earlier answers are stored.
+        The hint of the error states whether earlier answers are stored.
         """
         kept = (
             "answers are kept"
@@ -328,7 +337,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         return ModelError(f"{model} could not be reached: {reply.error}", hint=f"try again; {kept}")
 
 
-def asking_of(given: Asking | None) -> Asking:
+def asking_or_default(given: Asking | None) -> Asking:
     """Return ``given``, or the defaults if it is None.
 
     Raises :class:`UserError` for any other type.
@@ -340,7 +349,7 @@ def asking_of(given: Asking | None) -> Asking:
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options for executing a run.
 
-    They do not change a byte of its result, except for an exhausted budget.
+    They do not change the result, unless the cap on dollars ends episodes.
     """
 
     executor: ExecutorName = "local"
@@ -351,9 +360,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts about a model at the start of the run.
+    """The known facts about a model at the start of a run.
 
-    ``price_as_of`` is None if the price is unknown.
+    ``price_as_of`` and ``price_source`` are the date and the source of the price. They are None if
+    the price is unknown. ``cutoff`` is the last day of the model's knowledge; None if unknown.
     """
 
     model: str
@@ -364,17 +374,18 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_models(
-    asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None
+    models: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None
 ) -> dict[str, ModelRecord]:
     """Return the known facts about models, by label.
 
-    ``asked`` contains their names and parameters by label.
+    ``models`` maps labels to the name and the parameters of a model. ``prices_file`` overrides the
+    packaged prices.
     """
-    if not asked:
+    if not models:
         return {}
     prices, cutoffs = load_prices(prices_file), load_cutoffs()
     records: dict[str, ModelRecord] = {}
-    for label, (name, params) in asked.items():
+    for label, (name, params) in models.items():
         price, cutoff = prices.of(name), cutoffs.of(name)
         records[label] = ModelRecord(
             model=name,
@@ -394,9 +405,9 @@ def model_config(episode: EpisodeSpec) -> ModelConfig:
 
 
 def params_for(episode: EpisodeSpec, benchmark: Benchmark) -> ModelParams:
-    """Return the parameters of every request of an episode.
+    """Return the parameters of all requests of an episode.
 
-    ``benchmark`` includes the changes of the episode.
+    ``benchmark`` is the benchmark with the options of the episode.
     """
     return model_params(model_config(episode), protocol_config(benchmark))
 
@@ -404,9 +415,9 @@ def params_for(episode: EpisodeSpec, benchmark: Benchmark) -> ModelParams:
 def refuse_bad_models(
     episodes: Sequence[EpisodeSpec], asking: Asking, home: str | None = None
 ) -> None:
-    """Check the models of all episodes before anything is written.
+    """Check that the language models of all episodes can be queried.
 
-    Raises if a model would fail on every day of an episode.
+    Raises the errors of :func:`refuse_bad_names`. ``home`` is the root of the data store.
     """
     refuse_bad_names(
         [model_config(episode).model for episode in episodes if episode.agent.name == MODEL],
@@ -418,8 +429,9 @@ def refuse_bad_models(
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
     """Check that models can be queried.
 
-    Raises if every question to a model would fail: for an unknown model, for a missing extra or
-    key, and for a cap on a model without a known price. One error lists all problems.
+    Raises :class:`UserError` for unknown models and missing keys (one error lists all of them), and
+    for a cap on dollars if the price of a model is unknown. Raises :class:`MissingExtra` if a
+    package is not installed. In a replay only prices are checked.
     """
     prices, errors = load_prices(asking.prices), []
     access = Access(base_url=asking.base_url, home=None if home is None else Path(home))
@@ -446,7 +458,10 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, its price per million tokens and its knowledge cutoff. None means unknown."""
+    """A model with its price and its knowledge cutoff, which are None if they are unknown.
+
+    Prices are in dollars per million tokens.
+    """
 
     name: str
     kind: Literal["scripted", "local", "provider"]
@@ -458,7 +473,10 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known_models() -> tuple[ModelInfo, ...]:
-    """Return every known model: scripted models, then local models, then models of the tables."""
+    """Return every known model: scripted models, local models, then the models of providers.
+
+    The models of providers are listed in the tables of prices and cutoffs.
+    """
     priced, cutoffs = load_prices(), load_cutoffs()
     models = [
         ModelInfo(

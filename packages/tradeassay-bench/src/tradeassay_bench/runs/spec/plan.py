@@ -1,11 +1,12 @@
 """Estimate a run before it starts: episodes, sessions, decisions, seconds, disk, calls and dollars.
 
-The estimate is measured. The first sessions of every agent run in memory, and nothing is written
-except a data set that must be generated. Agents whose answers cost something are not queried.
+The estimate is based on measurements. The first sessions of every agent run in memory, and nothing
+is written except a data set that must be generated. Agents whose answers have a cost are not
+queried.
 
-A model's conversation runs for a few days with the scripted model that answers correctly, to
-measure the prompts. The length and the speed of a real model's answers are assumed, unless earlier
-runs of the same conversation with the same model show them.
+To measure the prompts, a model's conversation runs for a few days with a scripted model that always
+answers in the right format. The length and the speed of a real model's answers are assumptions,
+unless there are earlier runs of the same conversation with the same model.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from tradeassay_bench.llm.tables import Tokens, own_file, price_line
 from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.play.dialogue_log import Spending, total
 from tradeassay_bench.play.journal import encode_line
-from tradeassay_bench.runs.play.episodes import conversation, steps
+from tradeassay_bench.runs.play.episodes import model_episode, steps
 from tradeassay_bench.runs.play.trading import prepare_tasks
 from tradeassay_bench.runs.spec.episode import (
     Asking,
     EpisodeSpec,
-    asking_of,
+    asking_or_default,
     expand,
     model_config,
     params_for,
@@ -57,31 +58,34 @@ from tradeassay_bench.runs.store.manifest import (
 from tradeassay_bench.runs.store.outcome import Outcome
 
 SAMPLE = 12
-"""The number of sessions for measuring an agent. The first is a warm-up and is not timed."""
+"""The number of sessions for measuring an agent. The first session is a warm-up, not timed."""
 _SCORING = 0.35
-"""Seconds to score one episode with a thousand resamples."""
+"""The assumed time to score one episode with a thousand resamples, in seconds."""
 _START = 1.5
-"""Seconds to start the worker processes."""
+"""The assumed time to start the worker processes, in seconds."""
 
 
 SAMPLE_DAYS = 20
-"""The number of measured days of a conversation.
+"""The number of days of a conversation that are run.
 
-The first days are the longest, because everything is bought then.
+The first days are the longest, because the agent buys its positions then. The estimate is
+therefore high.
 """
 OUTPUT_PER_CALL = 400
-"""The assumed tokens per answer of a real model, unless its own limit is lower."""
+"""The assumed number of tokens per answer of a real model, unless its own limit is lower."""
 SECONDS_PER_CALL = 2.0
+"""The assumed latency of a real model, in seconds per call."""
 TOKENS_PER_SECOND = 60.0
-"""The assumed speed of a real model."""
+"""The assumed speed of a real model, in output tokens per second."""
 
 
 class PlannedAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent on one benchmark and data set, over all seeds.
+    """The estimate for one agent in one setting, over all seeds.
 
-    ``seconds`` is processor time and ``bytes`` the size of the journals. Both are None if the agent
-    was not measured, and ``note`` states why. A model also has calls, tokens, dollars (None if the
-    price is unknown), and the hours of its episodes at the allowed concurrency.
+    ``seconds`` is processor time, and ``bytes`` is the size of the journals. Both are None if the
+    agent was not measured, and ``note`` states the reason. For a model there are also calls,
+    tokens, dollars (None if the price is unknown), and the hours of its episodes at the allowed
+    concurrency. ``source`` states the basis of these numbers.
     """
 
     benchmark: str
@@ -115,11 +119,12 @@ class PlannedAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of a run.
+    """The estimated size, duration and cost of a run.
 
-    ``seconds`` is wall time on ``workers``. ``usd`` is None if a model's price is unknown.
-    ``power_summary`` states for every setting the skill that its sessions and seeds can detect. It
-    assumes that sessions are independent and that half of the variance is common to all seeds.
+    ``seconds`` is wall time on ``workers`` processes. ``usd`` is None if a model's price is
+    unknown. ``power_summary`` states for every setting the smallest skill that its sessions and
+    seeds can detect. It assumes that sessions are independent and that half of the variance is
+    common to all seeds.
     """
 
     name: str
@@ -138,7 +143,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     power_summary: dict[str, PowerSummary] = {}
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the plan as (title, text) rows for a terminal."""
+        """Return the rows of the plan for a terminal, each with a title and a text."""
         models: list[tuple[str, str]] = []
         if self.model_calls:
             spent = math.fsum(row.usd or 0.0 for row in self.agents)
@@ -172,7 +177,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 for row in self.agents
                 if row.note
             ),
-            *((f"{setting}, power", seen.sentence) for setting, seen in self.power_summary.items()),
+            *(
+                (f"{setting}, power", summary.sentence)
+                for setting, summary in self.power_summary.items()
+            ),
         ]
 
 
@@ -184,12 +192,13 @@ def plan(
     asking: Asking | None = None,
     runs: Path | None = None,
 ) -> Plan:
-    """Return the estimated duration and cost of a run.
+    """Return the estimated size, duration and cost of a run.
 
-    ``runs`` is a folder of earlier runs. Their measurements of models replace assumptions. Raises
-    :class:`~tradeassay.core.errors.UserError` in the same cases as :func:`run`.
+    ``home`` is the root of the data store. ``runs`` is a folder of earlier runs, whose calls,
+    tokens and times replace assumptions about models. Raises
+    :class:`~tradeassay.core.errors.UserError` for a spec that cannot run.
     """
-    asking = asking_of(asking)
+    asking = asking_or_default(asking)
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     expanded = expand(spec)
     refuse_bad_models(expanded, msgspec.structs.replace(asking, replay=True))
@@ -206,8 +215,7 @@ def plan(
     playing = sum(row.seconds or 0.0 for row in agents)
     scoring = episodes * _SCORING * spec.bootstrap.draws / 1000
     talking = [row for row in agents if row.model is not None]
-    # All models together share the allowed concurrency, and the slowest determines the minimum
-    # time.
+    # All models share the allowed concurrency. The run takes at least as long as its slowest model.
     work = sum((row.hours or 0.0) * min(asking.concurrency, row.episodes) for row in talking)
     places = min(asking.concurrency, sum(row.episodes for row in talking))
     hours = max([work / places if places else 0.0, *(row.hours or 0.0 for row in talking)])
@@ -248,7 +256,10 @@ def plan(
 def _planned_agent(
     spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking, runs: Path | None
 ) -> PlannedAgent:
-    """Run the first sessions of an agent and return its measured part of the plan."""
+    """Run the first sessions of an agent and return its part of the plan.
+
+    ``episodes`` contains the agent's episodes in one setting, one per seed.
+    """
     first = episodes[0]
     plain = played_as(benchmarks.get(first.benchmark), first, spec)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
@@ -275,7 +286,7 @@ def _planned_agent(
         )
     agent = None if first.by_model else make_agent(first.agent.name, first.agent.params)
     if isinstance(agent, CostlyAgent):
-        return msgspec.structs.replace(row, note="not measured: its answers cost something")
+        return msgspec.structs.replace(row, note="not measured: its answers have a cost")
     try:
         if agent is None:
             return measure_conversation(row, first, benchmark, snapshot, asking, runs)
@@ -283,20 +294,24 @@ def _planned_agent(
         for record in islice(steps(snapshot, benchmark, first, agent), SAMPLE):
             began = began if count else time.perf_counter()
             size, count = size + len(encode_line(record)) + 1, count + 1
-    except Exception as error:  # an exception here would only make the agent's episodes fail
+    except Exception as error:  # In the run, this exception would make the agent's episodes fail.
         return msgspec.structs.replace(row, note=f"would fail: {fault_of(error)!s}")
-    a_day = (time.perf_counter() - began) / (count - 1) if count > 1 else 0.0
-    seconds, written = round(a_day * row.decisions, 3), round(size / count * row.decisions)
+    seconds_per_day = (time.perf_counter() - began) / (count - 1) if count > 1 else 0.0
+    seconds, written = (
+        round(seconds_per_day * row.decisions, 3),
+        round(size / count * row.decisions),
+    )
     return msgspec.structs.replace(row, seconds=seconds, bytes=written)
 
 
 def measured_before(
     folder: Path, episode: EpisodeSpec
 ) -> tuple[int, int, Spending, float | None] | None:
-    """Return the cost of a conversation in the runs of a folder, or None if no run has it.
+    """Return the cost of an episode's conversation with its model in earlier runs.
 
-    The result is the number of runs, the number of days, the total spending, and the seconds per
-    day if live answers were timed.
+    ``folder`` contains the runs. The result is the number of runs, the number of days, the total
+    spending, and the seconds per day (None if no live answers were timed). It is None if no run
+    contains the conversation with the model.
     """
     spent, seconds, timed, days, runs = Spending(), 0.0, 0, 0, 0
     wanted = (episode.benchmark, episode.model, episode.protocol)
@@ -333,12 +348,12 @@ def measure_conversation(
     asking: Asking,
     runs: Path | None,
 ) -> PlannedAgent:
-    """Run a few days of a conversation in memory and return ``row`` with calls, tokens and time.
+    """Run a few days of a conversation in memory and return ``row`` with the estimated cost.
 
-    ``benchmark`` includes the changes of the episode. Earlier runs in the folder ``runs`` replace
-    assumptions.
+    ``benchmark`` is the benchmark with the options of the episode. Measurements from the runs in
+    the folder ``runs`` replace assumptions.
     """
-    began, play = time.perf_counter(), conversation(snapshot, benchmark, episode)
+    began, play = time.perf_counter(), model_episode(snapshot, benchmark, episode)
     play.open()
     scripted = scripted_models.get("sensible")()
     totals = Counter[str]()
@@ -347,8 +362,8 @@ def measure_conversation(
         request = question.request
         reply = scripted.answer(request)
         totals.update(calls=1, input=estimate_request(request), output=estimate_reply(reply))
-        # Every answer is written twice (recording and dialogue), and only the new part of each
-        # question.
+        # Every answer, and the new part of every question, is written to two files: the recording
+        # and the dialogue.
         written_characters = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
         totals["characters"] += 2 * (
             written_characters + (len(request.messages[-1].text) if request.messages else 0)
@@ -384,7 +399,7 @@ def measure_conversation(
     )
     usd = None if price is None else price.usd(per_call)
     playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, row.sessions)
-    at_once = min(asking.concurrency, row.episodes)
+    concurrency = min(asking.concurrency, row.episodes)
     return msgspec.structs.replace(
         row,
         model=name,
@@ -393,13 +408,13 @@ def measure_conversation(
         output_tokens=round(output * row.decisions),
         usd=None if usd is None else round(usd * calls * row.decisions, 4),
         source=source,
-        hours=round(seconds * row.decisions / at_once / 3600, 4),
+        hours=round(seconds * row.decisions / concurrency / 3600, 4),
         seconds=round(playing * row.decisions, 3),
         bytes=round((size + totals["characters"]) / days * row.decisions),
     )
 
 
 class _Episodes(msgspec.Struct):
-    """The part of an earlier run's manifest that this module reads."""
+    """The fields of an earlier run's manifest that this module reads."""
 
     episodes: tuple[EpisodeSpec, ...] = ()

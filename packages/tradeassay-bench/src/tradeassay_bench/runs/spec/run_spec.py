@@ -1,8 +1,8 @@
-"""Specify a run: one frozen spec of benchmarks, data sets, agents and seeds.
+"""Specify a run: benchmarks, data sets, agents and seeds in one frozen spec.
 
-A spec written by hand is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be
-written as on the command line (see :func:`parse_agent`). ``datasets`` may be one name or a list,
-which then applies to all benchmarks. The name defaults to the name of the file.
+A spec can be written by hand as a TOML or JSON file with the fields of :class:`RunSpec`. An agent
+may be written as on the command line (see :func:`parse_agent`). ``datasets`` may be one name or a
+list of names for all benchmarks. ``name`` defaults to the name of the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ParamValue = bool | int | float | str
 
 MOST_EPISODES = 50_000
 MOST_SETTINGS = 1_000
-"""The largest grid that one run accepts. The limit is checked before the grid is built."""
+"""The maximum numbers of episodes and of settings in one run, checked before the grid is built."""
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
 
@@ -45,7 +45,8 @@ class AgentSpec(
 ):
     """An agent: its registered name, its parameters and its label.
 
-    The label is its name in tables. It defaults to the registered name with the parameters.
+    ``label`` is the name of the agent in tables. It defaults to the registered name with the
+    parameters.
     """
 
     name: str
@@ -54,6 +55,7 @@ class AgentSpec(
 
     @property
     def title(self) -> str:
+        """Return the label, or the default label if there is none."""
         if self.label is not None:
             return self.label
         parts = (
@@ -73,7 +75,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if parse_day(self.first) > parse_day(self.last):
             raise UserError(
                 f"the window ends on {self.last}, before it starts on {self.first}",
-                hint="swap them",
+                hint="swap the two days",
             )
 
 
@@ -84,19 +86,20 @@ _RECORDED_NAME = "slug"
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run: every agent on every data set of every benchmark with every seed.
 
-    ``datasets`` replaces a benchmark's own data set (benchmark id -> names of data sets).
-    ``window`` replaces its first and last day. ``windows`` uses named windows instead, such as
-    ``W4``.
+    ``datasets`` maps benchmarks to the data sets that replace their own. ``window`` replaces the
+    first and the last day of every benchmark. Alternatively ``windows`` lists named windows, such
+    as ``W4``.
 
     ``protocol`` changes the options of the conversation with models (``mask``, ``mode`` ...). A
-    list of values, or of windows, adds a dimension to the grid. Each benchmark's baseline agent
-    always runs too.
+    list of values, or of windows, adds a dimension to the grid. The baseline agent of each
+    benchmark always runs as well.
 
-    ``secret`` seeds the draws of aliases. Without it, a secret is drawn when the run starts.
-    ``index`` replaces the index to which results are compared (``none`` for no index). ``universe``
-    replaces the names that may be bought.
+    ``secret`` seeds the random draws, for example of aliases. If it is unset, a secret is drawn
+    when the run starts. ``index`` replaces the index with which results are compared (``none`` for
+    no index). ``universe`` replaces the stocks that may be bought.
 
-    Raises :class:`UserError` if a part is empty, given twice, or not a valid folder name.
+    Raises :class:`UserError` for an empty list, a repeated value, a name that is not a valid folder
+    name, a negative seed, and a grid that is too large.
     """
 
     name: str = msgspec.field(name=_RECORDED_NAME)
@@ -162,9 +165,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def variants(self) -> tuple[dict[str, ParamValue], ...]:
-        """Return all combinations of the protocol's options, in a fixed order.
+        """Return all combinations of the values in ``protocol``, in a fixed order.
 
-        Without options there is one empty combination.
+        If ``protocol`` is empty, the result is one empty combination.
         """
         keys = sorted(self.protocol)
         lists = [
@@ -177,8 +180,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def work_sha256(spec: RunSpec) -> str:
     """Return the hash of the work that a spec describes.
 
-    The name is omitted. Fields for models only are omitted if they are empty, so that they do not
-    change the hash of a run of rules.
+    The name is not hashed. ``protocol`` and ``windows`` are not hashed if they are empty, so that
+    a run without models has the same hash as without these fields.
     """
     fields = msgspec.to_builtins(msgspec.structs.replace(spec, name="x"))
     return sha256_of(
@@ -187,7 +190,7 @@ def work_sha256(spec: RunSpec) -> str:
 
 
 def model_agent(name: str) -> AgentSpec:
-    """Return the agent for a model. Its label is the model's name in the form of a folder name."""
+    """Return the agent for a model. Its label is derived from the name of the model."""
     label = safe_name(name.replace("/", "-").replace(":", "-"))
     return AgentSpec(name="model", params={"model": name}, label=label)
 
@@ -195,8 +198,9 @@ def model_agent(name: str) -> AgentSpec:
 def parse_agent(text: str) -> AgentSpec:
     """Parse ``name:key=value,...`` or ``path.py:Class,key=value,...``.
 
-    The parameter ``label`` is the agent's name in tables. Raises :class:`UserError` if the text is
-    malformed.
+    The parameter ``label`` sets the label of the agent. Without it, some agents get a label that
+    identifies a host, a class, a script or a trained model. Raises :class:`UserError` if the text
+    is malformed.
     """
     own = is_own_file(text)
     if text.endswith(".py") and ":" not in text:
@@ -207,7 +211,7 @@ def parse_agent(text: str) -> AgentSpec:
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals and next(reversed(params), "") == "env":
-            # A program on a pipe may have several variables: ``env=A,B``.
+            # The value of ``env`` is a list with commas: ``env=A,B``.
             params["env"] = f"{params['env']},{key.strip()}"
             continue
         if not equals or not key or not value:
@@ -221,7 +225,7 @@ def parse_agent(text: str) -> AgentSpec:
     elif label is None and name == "factor-model":
         from tradeassay_bench.agents.factor_models.fitting import list_trained
 
-        # The label of a trained baseline is its model and the start of its key.
+        # The label of a trained factor model is its kind and the start of its key.
         wanted = str(params.get("key", ""))
         trained = next(
             (
@@ -248,7 +252,10 @@ def parse_agent(text: str) -> AgentSpec:
 
 
 def parse_value(text: str) -> ParamValue:
-    """Parse a parameter from the command line. Raises :class:`UserError` for NaN and infinities."""
+    """Return the value of a parameter on the command line: a boolean, a number or text.
+
+    Raises :class:`UserError` for NaN and infinities.
+    """
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
@@ -263,7 +270,7 @@ def parse_value(text: str) -> ParamValue:
 
 
 def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
-    """Return the part of a key that identifies a setting in its grid, or None."""
+    """Return the part of an episode's key for its options and window; None without both."""
     parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
     parts += [window] if window is not None else []
     return safe_name("+".join(parts)) if parts else None
@@ -272,13 +279,15 @@ def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str 
 def datasets_for(
     benchmarks: Collection[str], names: str | Iterable[str] | Mapping[str, object]
 ) -> dict[str, object]:
-    """Assign one data set, or several, to all ``benchmarks``.
+    """Return the data sets of each benchmark, from one name, a list of names, or a mapping.
 
-    Ids in a mapping may omit their version.
+    A name or a list applies to all ``benchmarks``. In a mapping the ids of benchmarks may omit
+    their version. Raises :class:`UserError` for any other type.
     """
     if isinstance(names, Mapping):
         return {
-            newest(key, benchmarks): [v] if isinstance(v, str) else v for key, v in names.items()
+            newest(benchmark, benchmarks): [value] if isinstance(value, str) else value
+            for benchmark, value in names.items()
         }
     if not isinstance(names, Iterable):
         raise UserError(
@@ -295,9 +304,9 @@ def _shown(value: ParamValue) -> str:
 def _some_and_once(
     what: str, values: Iterable[object], *, hint: str = "remove the second one"
 ) -> None:
-    """Check that there are values and that none is repeated.
+    """Check that there is at least one value and that no value is repeated.
 
-    Raises :class:`UserError` otherwise.
+    Raises :class:`UserError` otherwise. ``hint`` is the hint for a repeated value.
     """
     # Case is ignored because keys become folders, and some file systems are case-insensitive.
     seen: set[object] = set()
@@ -307,13 +316,13 @@ def _some_and_once(
             raise UserError(f"{what}: '{value}' is given twice", hint=hint)
         seen.add(folded)
     if not seen:
-        raise UserError(f"{what}: nothing is given", hint="give at least one")
+        raise UserError(f"{what}: no value is given", hint="give at least one value")
 
 
 def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
-    """Read a spec file. ``name`` replaces the name in the file.
+    """Return the spec of a trading run in a file. ``name`` replaces the name in the file.
 
-    Raises :class:`UserError` with the file and the invalid key.
+    Raises :class:`UserError`, which names the file and the invalid key.
     """
     path = path_from("a spec file", path)
     raw = dict(_parse(path))
@@ -325,10 +334,10 @@ def load_spec(path: Path | str, *, name: str | None = None) -> RunSpec:
 
 
 def load_code_spec(path: Path) -> CodeSpec | None:
-    """Read the spec of a run of programs, which has one ``benchmark``.
+    """Return the spec of a run of programs in a file, which has one ``benchmark``.
 
-    Returns None for a different kind of spec. Raises :class:`UserError` with the file and the
-    invalid key.
+    Returns None for a different kind of spec. Raises :class:`UserError`, which names the file and
+    the invalid key.
     """
     raw = dict(_parse(path))
     if not isinstance(raw.get("benchmark"), str):
@@ -342,9 +351,10 @@ def load_code_spec(path: Path) -> CodeSpec | None:
 
 
 def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
-    """Return a spec from plain values.
+    """Return the spec of a trading run from plain values, as read from a file.
 
-    Raises :class:`UserError` with the invalid key and similar names.
+    ``where`` is the source in error messages. Raises :class:`UserError`, which names the invalid
+    key.
     """
     values = dict(raw)
     _known_keys(where, "", values, RunSpec)
@@ -358,8 +368,8 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
             msgspec.to_builtins(parse_agent(agent)) if isinstance(agent, str) else agent
             for agent in agents
         ]
-        for place, agent in enumerate(values["agents"]):
-            _known_keys(where, f"agents[{place}].", agent, AgentSpec)
+        for index, agent in enumerate(values["agents"]):
+            _known_keys(where, f"agents[{index}].", agent, AgentSpec)
     _known_keys(where, "window.", values.get("window"), Window)
     _known_keys(where, "bootstrap.", values.get("bootstrap"), BootstrapConfig)
     if isinstance(names := values.get("benchmarks"), list | tuple):
@@ -376,6 +386,7 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
 
 
 def _parse(path: Path) -> Mapping[str, Any]:
+    """Return the content of a TOML or JSON file. Raises :class:`UserError` if it is invalid."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -388,7 +399,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:  # nested too deeply
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UserError(
-            f"{path} is not valid {kind}: {error}", hint="correct the line it names"
+            f"{path} is not valid {kind}: {error}", hint="correct the line in the message"
         ) from error
     if not isinstance(raw, Mapping):
         raise UserError(f"{path} is not a table of keys", hint="start with: benchmarks = [...]")
@@ -396,9 +407,10 @@ def _parse(path: Path) -> Mapping[str, Any]:
 
 
 def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Struct]) -> None:
-    """Raise for the first key that ``kind`` does not have.
+    """Check that a mapping contains only fields of ``kind``.
 
-    The decoder reports values that are not mappings.
+    Raises :class:`UserError` for the first unknown key. Values that are not mappings are ignored,
+    because the decoder reports them.
     """
     if not isinstance(values, Mapping):
         return
@@ -412,9 +424,9 @@ def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Stru
 
 
 def _readable(error: msgspec.ValidationError, where: str) -> UserError:
-    what, _, place = str(error).partition(
-        " - at `$"
-    )  # "Expected `int`, got `str` - at `$.seeds[0]`"
+    """Return a decoding error as an error about a key of the spec in ``where``."""
+    # The text of msgspec has the form "Expected `int`, got `str` - at `$.seeds[0]`".
+    what, _, place = str(error).partition(" - at `$")
     what, place = what.replace("`", "'"), place.removeprefix(".").removesuffix("`")
     if missing := re.fullmatch(r"Object missing required field '(\w+)'", what):
         inside = f"{place}." if place else ""

@@ -1,4 +1,4 @@
-"""Export a run as data frames of polars or pandas. Every row contains its episode."""
+"""Export a run as data frames of polars or pandas. Every row contains the key of its episode."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SCHEMAS: dict[str, dict[str, str]] = {
         ("scores", _WHO, f"status:str measure:str {_SCORE}"),
     )
 }
-"""Columns of each frame and their types."""
+"""The columns of each frame, with the type of each column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Six tables of one run, all polars or all pandas.
+    """Six tables of one run, all from polars or all from pandas.
 
-    ``nav``: one row per session. The initial value is step -1 and has no session.
+    ``nav``: one row per session, and a first row (step -1, no session) with the initial value.
     ``trades``: one row per fill.
     ``rejections``: one row per rejected order.
     ``decisions``: one row per session.

@@ -220,7 +220,7 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     @property
     def asked(self) -> dict[str, object]:
-        """Return the fields of the spec, without the name."""
+        """Return the fields of the spec except for the name."""
         return {
             f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "name"
         }
@@ -302,14 +302,14 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
     @property
     def secret(self) -> str | None:
         """Return the secret from which the run's draws are derived, if there is one."""
-        found = self.asked.get("secret")
-        return found if isinstance(found, str) else None
+        secret = self.asked.get("secret")
+        return secret if isinstance(secret, str) else None
 
     @property
     def asked(self) -> dict[str, object]:
-        """Return the fields of the spec, without the name."""
-        found: dict[str, object] = msgspec.json.decode(self.spec)
-        return found
+        """Return all fields of the spec."""
+        spec_fields: dict[str, object] = msgspec.json.decode(self.spec)
+        return spec_fields
 
 
 Manifest = RunManifest | CodeManifest

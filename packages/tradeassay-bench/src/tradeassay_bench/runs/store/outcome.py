@@ -1,4 +1,4 @@
-"""Outcomes of episodes (done, or failed with a reason) and of the claims that a run makes.
+"""The outcomes of episodes (done, or failed with a reason) and of a run's claims.
 
 A failed episode has no return and no verdict.
 """
@@ -23,7 +23,7 @@ Answers = Literal["scripted", "replayed", "live"]
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
     """The source of an episode's answers and their cost.
 
-    ``roles`` lists separate parts for the author of a program, its judge and its reviewers.
+    ``roles`` contains the cost by role in a run of programs: author, judge and reviewers.
     """
 
     answers: Answers
@@ -32,8 +32,9 @@ class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a code episode: a keyword, the reason, and the benchmark's own record as
-    JSON.
+    """The result of a code episode.
+
+    ``words`` is the result as a short phrase. ``record`` is the benchmark's own record as JSON.
     """
 
     words: str
@@ -42,11 +43,12 @@ class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an episode.
+    """The outcome of an episode.
 
-    ``error`` is the reason of a failure in one line. ``traceback`` is for the author of the agent.
-    ``events_sha256`` is the hash of the whole journal. ``model`` describes the answers of a model.
-    ``program`` is the result of its programs (unset if the episode raised an error).
+    ``steps`` is the number of lines in the journal, and ``events_sha256`` is the hash of the whole
+    journal. ``error`` is the reason for a failure in one line. ``traceback`` is meant for the
+    author of the agent. ``model`` describes the source of a model's answers. ``program`` is the
+    result of the episode's programs. It is unset if the episode raised an error.
     """
 
     status: Status
@@ -64,17 +66,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> Answers | Literal["none"]:
+        """Return the source of the models' answers, or "none" without a model."""
         return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
 
     @property
     def words(self) -> str:
+        """Return the result as a short phrase."""
         if isinstance(self.program, msgspec.UnsetType):
             return "done" if self.status == "done" else "broke"
         return self.program.words
 
     @property
     def reason(self) -> str:
-        """Return the reason for this end in one line; empty if there is none."""
+        """Return the reason for the outcome in one line; empty if there is none."""
         return self.error or (
             "" if isinstance(self.program, msgspec.UnsetType) else self.program.reason
         )
@@ -90,7 +94,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """A false statement of a recorded run.
 
-    It states where (None for the whole run), the check, and the reason.
+    ``check`` is the name of the check, ``what`` is the contradiction. ``episode`` and ``step`` are
+    None if the statement concerns the whole run or the whole episode.
     """
 
     check: str
@@ -106,22 +111,23 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-Word = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]
+ClaimStatus = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]
 """The result of checking a claim.
 
-The claim was recomputed from its sources, or is free of contradictions but not recomputed, or
-cannot be checked here, or is false.
+``re-derived``: the claim was recomputed from its sources. ``consistent``: the claim was not
+recomputed, and contains no contradiction. ``cannot be checked``: the claim cannot be checked here.
+``contradicted``: the claim is false.
 """
 
 
 class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one claim of a run, or of ``episodes`` such claims.
 
-    ``why`` states the limits of the check.
+    ``episodes`` is 0 for a claim of the whole run. ``why`` states the limits of the check.
     """
 
     claim: str
-    outcome: Word
+    outcome: ClaimStatus
     why: str = ""
     episodes: int = 0
 
@@ -140,7 +146,7 @@ def read_outcome(path: Path) -> Outcome | None:
     except FileNotFoundError:
         return None
     try:
-        content.decode()  # a decoder of records skips unknown names
+        content.decode()  # The JSON decoder skips unknown fields, so it would accept invalid UTF-8.
         return msgspec.json.decode(content, type=Outcome)
     except UNDECODABLE as error:
         raise RunError(
@@ -150,4 +156,5 @@ def read_outcome(path: Path) -> Outcome | None:
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:
+    """Write an outcome to a file, which ends the episode."""
     write_atomic(path, canonical_json(outcome))

@@ -27,7 +27,7 @@ from tradeassay_bench.llm.recording import first_answer
 from tradeassay_bench.play.dialogue_log import DialogueLine, read_dialogue
 from tradeassay_bench.play.journal import read_records
 from tradeassay_bench.runs.play.programs import CodeScoresFile, read_record
-from tradeassay_bench.runs.score import Scores, ended, read_scores, series_of
+from tradeassay_bench.runs.score import Scores, read_scores, require_outcome, series_of
 from tradeassay_bench.runs.spec.episode import EpisodeSpec
 from tradeassay_bench.runs.spec.run_spec import AgentSpec, model_agent
 from tradeassay_bench.runs.store.folder import DEFAULT_PARENT, RunFolder
@@ -284,7 +284,7 @@ class Run(RecordedRun[RunManifest]):
 
         Raises :class:`RunError` if it has not ended.
         """
-        episode, outcome = self.episode(key), ended(self._place, self.episode(key))
+        episode, outcome = self.episode(key), require_outcome(self._place, self.episode(key))
         return series_of(
             self._place, episode, outcome, self.manifest.benchmark(episode), self.snapshot(key)
         )

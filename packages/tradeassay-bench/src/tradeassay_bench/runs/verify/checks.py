@@ -1,9 +1,10 @@
 """Check the claims of a recorded episode and report each result.
 
 The episode is recomputed from its sources (:mod:`tradeassay_bench.runs.verify.replay`) and must be
-byte-identical. Further checks share no code with the code that runs episodes: an account computed
-from the events alone, and an auditor of fills and rules. They also work if the episode cannot be
-recomputed.
+equal to its record, except for the last digits of numbers. If the replay of a trading episode fails
+or is impossible, the account is also recomputed from the recorded events alone. If the data is
+available, an auditor (:mod:`tradeassay_bench.account.audit`) always checks fills and rules. The
+auditor shares almost no code with the exchange.
 """
 
 from __future__ import annotations
@@ -49,20 +50,26 @@ from tradeassay_bench.runs.play.programs import read_record
 from tradeassay_bench.runs.spec.episode import EpisodeSpec, ModelRecord
 from tradeassay_bench.runs.store.folder import RunFolder
 from tradeassay_bench.runs.store.manifest import snapshot_for
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
+from tradeassay_bench.runs.store.outcome import (
+    ClaimOutcome,
+    ClaimStatus,
+    Outcome,
+    Violation,
+    read_outcome,
+)
 from tradeassay_bench.runs.verify.replay import (
     NotReplayable,
     Replayed,
-    can_be_asked,
+    can_be_queried,
     differences,
-    not_as_written,
+    format_difference,
     replay_conversation,
     replay_rule,
-    without_accidents,
+    with_irreproducible_parts,
 )
 
-Found = tuple[int | None, str, str]
-"""One contradiction: the step, the check, and the false statement."""
+Contradiction = tuple[int | None, str, str]
+"""One contradiction: the step (None for the whole episode), the check, and the false statement."""
 R = TypeVar("R", bound=JournalRecord)
 NO_DATA = "the data is not here"
 
@@ -70,23 +77,24 @@ NO_DATA = "the data is not here"
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     """A task to check the record of one episode.
 
-    ``play`` is the task that runs it. It uses the registered benchmark if there is one, whatever
-    the run states. ``data_intact`` is true if the data is here as recorded. ``model`` is the run's
-    statement about its model's price. ``no_venue`` states why the venue's rules are missing here.
-    ``other_code`` names the agent's version here if it differs.
+    ``play`` is the task that runs the episode, with the benchmark to verify against.
+    ``data_intact`` is true if the installed data equals the recorded data. ``model`` is the
+    manifest's record of the episode's model and its price. ``venue_problem`` is the reason why the
+    venue's recorded rules are not available here; empty if they are. ``other_code`` names the
+    installed version of the agent if it differs from the recorded version.
     """
 
     play: PlayTask
     data_intact: bool
     model: ModelRecord | None = None
-    no_venue: str = ""
+    venue_problem: str = ""
     other_code: str = ""
 
 
 class Checked(msgspec.Struct, kw_only=True, tag="checked"):
-    """The result for one episode: steps, contradictions and claims.
+    """The results of checking one episode: its steps, contradictions and claims.
 
-    ``notes`` lists the parts that were not checked.
+    ``notes`` lists the unused parts of the record.
     """
 
     key: str
@@ -95,33 +103,37 @@ class Checked(msgspec.Struct, kw_only=True, tag="checked"):
     claims: list[ClaimOutcome] = []
     notes: list[str] = []
 
-    def contradict(self, found: Iterable[Found]) -> bool:
+    def contradict(self, contradictions: Iterable[Contradiction]) -> bool:
         """Add contradictions. Return whether there were any."""
         before = len(self.violations)
-        for step, check, what in found:
+        for step, check, what in contradictions:
             self.violations.append(Violation(check=check, what=what, episode=self.key, step=step))
         return len(self.violations) > before
 
-    def say(self, claim: str, outcome: Word, why: str = "") -> None:
+    def record_claim(self, claim: str, outcome: ClaimStatus, why: str = "") -> None:
         """Add the result of a claim."""
         self.claims.append(ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=1))
 
-    def say_answers(self, models: list[str], *, known: bool) -> None:
-        """Add the result of the claim about the source of the replies.
+    def record_answers_claim(self, models: list[str], *, known: bool) -> None:
+        """Add the result of the claim that the models gave the recorded replies.
 
-        Only a scripted model can be queried again.
+        Only scripted models can be queried again. ``known`` is true if they were, and their replies
+        matched the record.
         """
-        if not can_be_asked(models):
-            self.say("answers", "cannot be checked", NOT_REDERIVABLE)
+        if not can_be_queried(models):
+            self.record_claim("answers", "cannot be checked", NOT_REDERIVABLE)
         elif known:
-            self.say("answers", "re-derived")
+            self.record_claim("answers", "re-derived")
         else:
-            self.say("answers", "cannot be checked", "models were not queried again")
+            self.record_claim("answers", "cannot be checked", "models were not queried again")
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEvidence(Generic[R]):
-    """The record of one episode: its outcome, its journal, and the paths of its other files."""
+    """The record of one episode: its outcome, its journal, and the paths of its other files.
+
+    ``content`` is the content of the journal, ``records`` are its parsed lines.
+    """
 
     episode: EpisodeSpec
     outcome: Outcome
@@ -134,13 +146,13 @@ class EpisodeEvidence(Generic[R]):
 def check_episode(task: CheckTask) -> Checked:
     """Return the results of a trading episode's claims.
 
-    Without data, only checks that need no data are made.
+    If the data is not available, only the checks that need no data are made.
     """
     play, episode, market = task.play, task.play.episode, task.play.benchmark.market
     checked = Checked(key=episode.key)
     evidence = _open(checked, RunFolder(Path(play.folder)), episode, STEP_DECODER)
     if evidence is None:
-        checked.say("decisions", "contradicted", "the record cannot be read")
+        checked.record_claim("decisions", "contradicted", "the record cannot be read")
         return checked
     outcome, records = evidence.outcome, evidence.records
     _check_recording(checked, evidence)
@@ -148,114 +160,124 @@ def check_episode(task: CheckTask) -> Checked:
     snapshot = (
         snapshot_for(episode.dataset, play.home, play.data_sha256) if task.data_intact else None
     )
-    # If the episode cannot run again, its failure is a claim of the runner. It may hide a result.
-    word = (
+    # If the episode cannot run again, its failure is a claim of the runner. A false claim could
+    # hide a bad result.
+    unproven_failure = (
         f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the "
         "runner's word"
     )
-    if snapshot is None or task.no_venue:
-        why = task.no_venue or NO_DATA
+    if snapshot is None or task.venue_problem:
+        why = task.venue_problem or NO_DATA
         broken = checked.contradict(contradictions_within(evidence))
         if snapshot is not None:
             complete = outcome.status == "done"
             audited = audit(records, snapshot, market, complete=complete, venue_known=False)
             broken |= checked.contradict(_guarded(audited))
         for claim in ("decisions", "account"):
-            checked.say(claim, "cannot be checked", why)
-        checked.say("money", "contradicted" if broken else "consistent")
+            checked.record_claim(claim, "cannot be checked", why)
+        checked.record_claim("money", "contradicted" if broken else "consistent")
         if episode.by_model:
-            checked.say("conversation", "cannot be checked", why)
-            checked.say_answers([episode.model], known=False)
+            checked.record_claim("conversation", "cannot be checked", why)
+            checked.record_answers_claim([episode.model], known=False)
         if outcome.status == "failed":
-            checked.say("outcome", "cannot be checked", word)
+            checked.record_claim("outcome", "cannot be checked", unproven_failure)
         return checked
     # Run the episode again and compare. Then use the checks that share no code with that.
     why = ""
     try:
-        again = replay_conversation(play, outcome) if episode.by_model else replay_rule(play)
-        differences_found = list(comes_out_again(evidence, again))
+        replayed = replay_conversation(play, outcome) if episode.by_model else replay_rule(play)
+        differences_found = list(replay_differences(evidence, replayed))
         if differences_found and task.other_code:
             raise NotReplayable(f"they differ with {task.other_code}, which is installed here")
         broken = checked.contradict(differences_found)
-        if again.unasked:
-            checked.notes.append(
-                f"{again.unasked} recorded answers of {episode.key} have no question"
-            )
+        if replayed.unused_replies:
+            checked.notes.append(unused_replies_note(replayed, episode))
     except NotReplayable as error:
         broken, why = False, str(error)
     except TradeassayError as error:
         broken = checked.contradict([(None, "replay", error.message)])
     if broken or why:
         checked.contradict(contradictions_within(evidence))
-        broken |= checked.contradict(
-            _guarded(decisions_give_these_lines(records, snapshot, market))
-        )
+        broken |= checked.contradict(_guarded(execution_differences(records, snapshot, market)))
     unfair = checked.contradict(
         _guarded(audit(records, snapshot, market, complete=outcome.status == "done"))
     )
-    comes_out: tuple[Word, str] = ("contradicted", "") if broken else ("re-derived", "")
+    result: tuple[ClaimStatus, str] = ("contradicted", "") if broken else ("re-derived", "")
     if why:
-        comes_out = "cannot be checked", why
+        result = "cannot be checked", why
         if outcome.status == "failed":
-            checked.say("outcome", "cannot be checked", word)
-    checked.say("decisions", *comes_out)
-    checked.say("account", "contradicted" if broken or unfair else "re-derived")
+            checked.record_claim("outcome", "cannot be checked", unproven_failure)
+    checked.record_claim("decisions", *result)
+    checked.record_claim("account", "contradicted" if broken or unfair else "re-derived")
     if episode.by_model:
-        checked.say("conversation", *comes_out)
-        checked.say_answers([episode.model], known=not broken and not why)
+        checked.record_claim("conversation", *result)
+        checked.record_answers_claim([episode.model], known=not broken and not why)
     return checked
 
 
+def unused_replies_note(replayed: Replayed, episode: EpisodeSpec) -> str:
+    """Return the note about recorded replies that the replay of an episode did not need."""
+    return f"{replayed.unused_replies} recorded answers of {episode.key} have no question"
+
+
 def _open(
-    found: Checked, place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
+    checked: Checked, folder: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
 ) -> EpisodeEvidence[R] | None:
-    """Check the journal against its hash, then read it line by line; None if it is unreadable."""
+    """Return the record of an episode; None if it is incomplete or unreadable.
+
+    The journal is compared with its hash, and every line with the format in which it is written.
+    Contradictions are added to ``checked``.
+    """
     key = episode.key
 
-    def wrong(check: str, what: str, step: int | None = None) -> None:
-        found.contradict([(step, check, what)])
+    def contradict(check: str, what: str, step: int | None = None) -> None:
+        checked.contradict([(step, check, what)])
 
     try:
-        outcome = read_outcome(place.outcome(key))
+        outcome = read_outcome(folder.outcome(key))
     except RunError as error:
-        wrong("outcome", error.message)
+        contradict("outcome", error.message)
         return None
     if outcome is not None:
-        written, again = place.outcome(key).read_bytes(), canonical_json(outcome)
-        if written != again:
-            wrong("outcome", f"outcome.json: {not_as_written(written, again)}")
-    if outcome is None or not place.events(key).is_file():
-        wrong("outcome", "the episode has not ended: the run is unfinished")
+        stored, canonical = folder.outcome(key).read_bytes(), canonical_json(outcome)
+        if stored != canonical:
+            contradict("outcome", f"outcome.json: {format_difference(stored, canonical)}")
+    if outcome is None or not folder.events(key).is_file():
+        contradict("outcome", "the episode has not ended: the run is unfinished")
         return None
-    content, records = place.events(key).read_bytes(), list[R]()
+    content, records = folder.events(key).read_bytes(), list[R]()
     if sha256_bytes(content) != outcome.events_sha256:
-        wrong("journal", "events.jsonl does not match its hash in outcome.json")
+        contradict("journal", "events.jsonl does not match its hash in outcome.json")
     for step, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else ()):
         try:
             record = decoder.decode(line)
         except UNDECODABLE as error:
-            wrong("journal", f"the line does not parse: {error}", step)
+            contradict("journal", f"the line does not parse: {error}", step)
             return None
         if encode_line(record) != line:
-            wrong("journal", "the line is not written as tradeassay writes it", step)
+            contradict("journal", "the line is not written as tradeassay writes it", step)
         records.append(record)
-        found.steps = len(records)
+        checked.steps = len(records)
     if content and not content.endswith(b"\n"):
-        wrong("journal", "the last line is incomplete", len(records) - 1)
+        contradict("journal", "the last line is incomplete", len(records) - 1)
     if outcome.steps != len(records):
-        wrong("outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal")
-    recording = place.models / f"{key}.jsonl"
+        contradict(
+            "outcome",
+            f"outcome.json states {outcome.steps} steps, but the journal has {len(records)}",
+        )
+    recording = folder.models / f"{key}.jsonl"
     return EpisodeEvidence(
-        episode, outcome, content, tuple(records), place.dialogue(key), recording
+        episode, outcome, content, tuple(records), folder.dialogue(key), recording
     )
 
 
-def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found]:
-    """Yield the differences of journal, dialogue and outcome when the episode runs again.
+def replay_differences(evidence: EpisodeEvidence[R], replayed: Replayed) -> Iterator[Contradiction]:
+    """Yield the differences between a record and its replay: in journal, dialogue and outcome.
 
-    The last digits of numbers may differ, as they do between processors and versions of numpy.
+    The last digits of numbers in journal and outcome may differ, as they do between processors and
+    versions of numpy. The dialogue must be byte-identical.
     """
-    old, new = evidence.content.splitlines(), again.events.splitlines()
+    old, new = evidence.content.splitlines(), replayed.events.splitlines()
     if len(old) != len(new) or not all(map(close_line, old, new)):
         # Report the first line that differs, and whether the decision already differs.
         pairs = enumerate(zip(old, new, strict=False))
@@ -272,49 +294,52 @@ def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[F
             yield step, "decisions", "repeating the decision gives a different decision"
         else:
             yield step, "replay", "executing the recorded decision gives a different line"
-    else:  # the hash of a journal depends on it, down to the last digits
+    else:  # The hash of a journal depends on the last digits, so the hashes are not compared.
         digest = evidence.outcome.events_sha256
-        again = again._replace(outcome=msgspec.structs.replace(again.outcome, events_sha256=digest))
+        outcome = msgspec.structs.replace(replayed.outcome, events_sha256=digest)
+        replayed = replayed._replace(outcome=outcome)
     path = evidence.dialogue
     dialogue = path.read_bytes() if path.is_file() else b""
-    if dialogue != again.dialogue:
-        lines = zip(dialogue.splitlines(), again.dialogue.splitlines(), strict=False)
+    if dialogue != replayed.dialogue:
+        lines = zip(dialogue.splitlines(), replayed.dialogue.splitlines(), strict=False)
         number = next((n for n, (a, b) in enumerate(lines, start=1) if a != b), None)
         where = f"first in line {number}" if number is not None else "it is longer or shorter"
         yield None, "dialogue", f"dialogue.jsonl differs when it is recomputed, {where}"
-    then = canonical_json(evidence.outcome)
-    now = canonical_json(without_accidents(again.outcome, evidence.outcome))
-    if not close_text(then.decode(), now.decode()):
-        changed = differences(msgspec.json.decode(then), msgspec.json.decode(now), near=True)
-        words = (
-            f"{where} is {str(was)[:80]!r}, but now {str(is_now)[:80]!r}"
-            for where, was, is_now in changed
+    recorded_json = canonical_json(evidence.outcome)
+    replayed_json = canonical_json(with_irreproducible_parts(replayed.outcome, evidence.outcome))
+    if not close_text(recorded_json.decode(), replayed_json.decode()):
+        changed = differences(
+            msgspec.json.decode(recorded_json), msgspec.json.decode(replayed_json), near=True
+        )
+        texts = (
+            f"{field} is {str(old)[:80]!r}, but now {str(new)[:80]!r}"
+            for field, old, new in changed
         )
         yield (
             None,
             "outcome",
-            f"the episode ends differently when it runs again: {next(words, 'its form')}",
+            f"the episode ends differently when it runs again: {next(texts, 'its format differs')}",
         )
 
 
-def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
-    """Yield the contradictions within a record. This needs neither data nor rules."""
-    yield from spending_is_that_of_the_dialogue(evidence)
+def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Contradiction]:
+    """Yield the contradictions within a record. They are found without data and rules."""
+    yield from spending_differences(evidence)
     status, error = evidence.outcome.status, evidence.outcome.error
     if (status == "failed") is (error is None):
         yield None, "outcome", f"the episode is {status}, but its error is {error!r:.60}"
     if status == "done" and all(record.decision.status == "failed" for record in evidence.records):
         yield None, "outcome", "no decision was usable, but the episode is recorded as done"
     done = 0
-    try:  # The account is computed from the events alone. The first violated identity ends it.
+    try:  # The account is computed from the events alone, until an accounting identity is violated.
         for _ in Ledger.steps(evidence.records):
             done += 1
     except (LedgerError, ArithmeticError, LookupError, TypeError, ValueError) as broken:
         yield done, "ledger", str(broken)
 
 
-def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
-    """Yield a difference between the recorded spending and the spending of the conversations."""
+def spending_differences(evidence: EpisodeEvidence[R]) -> Iterator[Contradiction]:
+    """Yield the difference between the outcome's spending and the sum over the dialogue, if any."""
     claimed, spent = evidence.outcome.spending, Spending()
     if claimed is None:
         return
@@ -328,34 +353,38 @@ def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[F
         yield None, "dialogue", f"the conversations cost {spent.words()}, not {claimed.words()}"
 
 
-def _same_spending(one: Spending, other: Spending) -> bool:
-    """Return whether two counts of answers are equal, with dollars except for the last digits."""
-    return close(one.usd, other.usd) and one == msgspec.structs.replace(other, usd=one.usd)
+def _same_spending(spending: Spending, other: Spending) -> bool:
+    """Return whether two spendings are equal, except for the last digits of their dollars."""
+    other_usd_aside = msgspec.structs.replace(other, usd=spending.usd)
+    return close(spending.usd, other.usd) and spending == other_usd_aside
 
 
-def _check_recording(found: Checked, evidence: EpisodeEvidence[R]) -> bool:
-    """Check that every recorded reply belongs to its question. Return whether one does not."""
+def _check_recording(checked: Checked, evidence: EpisodeEvidence[R]) -> bool:
+    """Check that every recorded reply matches its question.
+
+    Contradictions are added to ``checked``. Returns whether there are any.
+    """
     spent = evidence.outcome.spending
     if not evidence.recording.is_file():
         if spent is not None and spent.calls:
             why = "it is missing; the replies in dialogue.jsonl were used instead"
-            found.say("recording", "cannot be checked", why)
+            checked.record_claim("recording", "cannot be checked", why)
         return False
     try:
-        return found.contradict(
+        return checked.contradict(
             (None, "recording", what) for what in answer_faults(evidence.recording)
         )
     except RunError as error:
-        return found.contradict([(None, "recording", error.message)])
+        return checked.contradict([(None, "recording", error.message)])
 
 
-def _guarded(found: Iterator[Found]) -> Iterator[Found]:
-    """Yield contradictions.
+def _guarded(contradictions: Iterator[Contradiction]) -> Iterator[Contradiction]:
+    """Yield the contradictions that a check finds.
 
-    An error of the check itself is a contradiction, because records may be damaged in any way.
+    An exception of the check becomes a contradiction, because records may be damaged in any way.
     """
     try:
-        yield from found
+        yield from contradictions
     except TradeassayError as error:
         yield None, "replay", f"the journal is inconsistent: {error.message}"
     except (ArithmeticError, LookupError, TypeError, ValueError, *UNDECODABLE) as error:
@@ -363,20 +392,20 @@ def _guarded(found: Iterator[Found]) -> Iterator[Found]:
         yield None, "replay", f"the journal is inconsistent: {type(error).__name__} {error}"
 
 
-def decisions_give_these_lines(
+def execution_differences(
     records: Sequence[StepRecord], snapshot: Snapshot, config: MarketConfig
-) -> Iterator[Found]:
-    """Execute the recorded decisions again. The first different line ends the replay."""
+) -> Iterator[Contradiction]:
+    """Execute the recorded decisions again and yield the first line that differs."""
     market = Market(snapshot, config)
     market.reset()
-    for place, record in enumerate(records[: len(market)]):
+    for step, record in enumerate(records[: len(market)]):
         if not close_line(encode_line(market.step(record.decision).record), encode_line(record)):
-            yield place, "replay", "executing the recorded decision gives a different line"
+            yield step, "replay", "executing the recorded decision gives a different line"
             return
 
 
 _MOST_DAYS = 1_000
-"""The maximum number of sessions in memory. A longer market is read again for every episode."""
+"""The maximum number of cached sessions per market. Later sessions are read for every episode."""
 _WITHOUT_VENUE = frozenset(("sessions", "actions", "nav", "fills", "suspension", "universe"))
 """Checks of the auditor that use the data and the benchmark, but no rule of a venue."""
 
@@ -388,12 +417,12 @@ def audit(
     *,
     complete: bool,
     venue_known: bool = True,
-) -> Iterator[Found]:
-    """Yield contradictions of the data or the rules.
+) -> Iterator[Contradiction]:
+    """Yield the steps that contradict the data or the rules, as found by the auditor.
 
-    The auditor shares no code with the exchange. With ``complete`` the journal must reach the end
-    of the window. Without the rules of the venue (``venue_known``), days, prices, marks and
-    corporate actions are still checked against the data.
+    The auditor shares almost no code with the exchange. With ``complete`` the journal must reach
+    the end of the window. If ``venue_known`` is false, the rules of the venue are not available,
+    and only the checks in :data:`_WITHOUT_VENUE` are made.
     """
     rows = snapshot.rows(config.first, config.last)
     if len(records) > len(rows) or (complete and len(records) < len(rows)):
@@ -403,22 +432,22 @@ def audit(
             f"{len(records)} steps are recorded, but the window has {len(rows)} sessions",
         )
     config = config if venue_known else msgspec.structs.replace(config, venue="us-v1")
-    auditor, (days, kept) = Auditor(), _market_days(snapshot, config)
+    auditor, (days, universe) = Auditor(), _market_days(snapshot, config)
     index = parse_universe(config.universe).of
-    for place, (row, record) in enumerate(zip(rows, records, strict=False)):
+    for step, (row, record) in enumerate(zip(rows, records, strict=False)):
         day = days.get(row)
-        if day is None:  # the data of a session
+        if day is None:
             before, seen = snapshot.at(row, "pre_open"), snapshot.at(row, MOMENTS[config.decide])
-            gone = frozenset(before.delisted_now())
-            stocks = seen.symbols if index == "all" else seen.members(index)
-            funds = (symbol for symbol in seen.symbols if seen.instrument(symbol).kind == "index")
+            delisted = frozenset(before.delisted_now())
+            members = seen.symbols if index == "all" else seen.members(index)
+            stocks = [symbol for symbol in members if universe is None or symbol in universe]
+            funds = [symbol for symbol in seen.symbols if seen.instrument(symbol).kind == "index"]
             day = AuditDay(
                 venue=venues.get(config.venue),
                 bars=snapshot.at(row, "close").session_bars(),
                 actions=before.todays_actions(),
-                delisted=gone,
-                members=frozenset((*(one for one in stocks if kept is None or one in kept), *funds))
-                - gone,
+                delisted=delisted,
+                members=frozenset((*stocks, *funds)) - delisted,
                 fill=config.fill,
                 mark=config.mark,
                 max_weight=config.max_weight,
@@ -427,18 +456,19 @@ def audit(
             )
             if len(days) < _MOST_DAYS:
                 days[row] = day
-        for finding in auditor.step(place, day, record, config.cash):
+        for finding in auditor.step(step, day, record, config.cash):
             if venue_known or finding.check in _WITHOUT_VENUE:
-                yield place, finding.check, finding.what
+                yield step, finding.check, finding.what
 
 
 @lru_cache(maxsize=2)
 def _market_days(
     snapshot: Snapshot, config: MarketConfig
 ) -> tuple[dict[int, AuditDay], frozenset[str] | None]:
-    """Return the sessions of a market and the stocks of a limited universe.
+    """Return an empty cache for the sessions of a market, and the stocks of its universe.
 
-    All episodes of the market share them.
+    The cache maps rows to sessions. :func:`audit` fills it, and all episodes of the market share
+    it. The stocks are None if the universe is not limited to the most traded stocks.
     """
     rows = snapshot.rows(config.first, config.last)
     return {}, most_traded(config.universe, snapshot.at(rows[0], "pre_open")) if rows else None
@@ -448,61 +478,60 @@ def _market_days(
 
 
 def check_program(
-    place: RunFolder,
+    folder: RunFolder,
     episode: EpisodeSpec,
     protocol: CodeProtocol | None,
-    again: Replayed | TradeassayError | None,
+    replayed: Replayed | TradeassayError | None,
     why: str = "",
-    dated: Mapping[str, ModelRecord] | None = None,
+    model_records: Mapping[str, ModelRecord] | None = None,
 ) -> Checked:
     """Return the results of a code episode's claims.
 
-    ``again`` is the replayed episode with examined programs, or the error that stopped it. It is
-    None if programs cannot be examined, for the reason ``why``. The recorded results are then
-    accepted, and all other parts are checked. ``dated`` contains the run's statements about its
-    models' prices. Without a ``protocol`` only the form of the record is checked.
+    ``replayed`` is the replay, in which the programs were examined again, or the error that stopped
+    the replay. It is None if programs cannot be examined, for the reason ``why``. The recorded
+    results are then accepted, and all other parts are checked. ``model_records`` contains the
+    manifest's records of models and prices, by the name of the model. If ``protocol`` is None, the
+    programs and the conversation are not checked.
     """
-    found = Checked(key=episode.key)
-    evidence = _open(found, place, episode, TURN_DECODER)
+    checked = Checked(key=episode.key)
+    evidence = _open(checked, folder, episode, TURN_DECODER)
     if evidence is None:
-        found.say("programs", "contradicted", "the record cannot be read")
-        return found
-    broken = protocol is not None and found.contradict(
-        _guarded(record_is_consistent(evidence, protocol))
+        checked.record_claim("programs", "contradicted", "the record cannot be read")
+        return checked
+    broken = protocol is not None and checked.contradict(
+        _guarded(record_inconsistencies(evidence, protocol))
     )
     if broken:
-        again, why = None, "the record contradicts itself"
-    broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
-    broken |= _check_recording(found, evidence)
-    broken |= _check_spending(found, evidence, dated or {})
-    if isinstance(again, Replayed):
-        broken |= found.contradict(comes_out_again(evidence, again))
-        if again.unasked:
-            found.notes.append(
-                f"{again.unasked} recorded answers of {episode.key} have no question"
-            )
-    elif again is not None:
-        broken |= found.contradict([(None, "replay", again.message)])
+        replayed, why = None, "the record contradicts itself"
+    broken |= checked.contradict(spending_differences(evidence))
+    broken |= _check_recording(checked, evidence)
+    broken |= _check_spending(checked, evidence, model_records or {})
+    if isinstance(replayed, Replayed):
+        broken |= checked.contradict(replay_differences(evidence, replayed))
+        if replayed.unused_replies:
+            checked.notes.append(unused_replies_note(replayed, episode))
+    elif replayed is not None:
+        broken |= checked.contradict([(None, "replay", replayed.message)])
     elif protocol is not None:
-        broken |= found.contradict(_guarded(replies_give_this_record(evidence, protocol)))
-    if again is not None:
-        found.say("programs", "contradicted" if broken else "re-derived")
+        broken |= checked.contradict(_guarded(reply_differences(evidence, protocol)))
+    if replayed is not None:
+        checked.record_claim("programs", "contradicted" if broken else "re-derived")
     else:
-        found.say("programs", "contradicted" if broken else "cannot be checked", why)
+        checked.record_claim("programs", "contradicted" if broken else "cannot be checked", why)
     if protocol is None:
-        found.say("conversation", "contradicted" if broken else "cannot be checked", why)
-        return found
-    outcome: Word = "consistent" if again is None else "re-derived"
-    found.say("conversation", "contradicted" if broken else outcome)
+        checked.record_claim("conversation", "contradicted" if broken else "cannot be checked", why)
+        return checked
+    status: ClaimStatus = "consistent" if replayed is None else "re-derived"
+    checked.record_claim("conversation", "contradicted" if broken else status)
     models = [role.model for role in protocol.roles(episode).values()]
-    found.say_answers(models, known=isinstance(again, Replayed) and not broken)
-    return found
+    checked.record_answers_claim(models, known=isinstance(replayed, Replayed) and not broken)
+    return checked
 
 
-def record_is_consistent(
+def record_inconsistencies(
     evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol
-) -> Iterator[Found]:
-    """Yield verdicts in a record that do not belong to its programs."""
+) -> Iterator[Contradiction]:
+    """Yield the statements in a program's record that contradict each other."""
     try:
         record = read_record(type(protocol), evidence.outcome)
     except RunError as error:
@@ -513,10 +542,10 @@ def record_is_consistent(
             yield step, "programs", what
 
 
-def replies_give_this_record(
+def reply_differences(
     evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol
-) -> Iterator[Found]:
-    """Yield the differences of the outcome recomputed from recorded replies and results alone."""
+) -> Iterator[Contradiction]:
+    """Recompute the outcome from recorded replies and results, and yield its difference, if any."""
     program = evidence.outcome.program
     if isinstance(program, msgspec.UnsetType):
         return
@@ -537,38 +566,39 @@ def replies_give_this_record(
         return msgspec.json.decode(result.result, type=protocol.Result)
 
     try:
-        again = drive(protocol.dialogue(evidence.episode), answer)
+        record = drive(protocol.dialogue(evidence.episode), answer)
     except RunError as error:
         yield None, "replay", error.message
         return
-    same = close_line(msgspec.json.encode(again), bytes(program.record))
-    if not same or protocol.ended(again).status != evidence.outcome.status:
+    same = close_line(msgspec.json.encode(record), bytes(program.record))
+    if not same or protocol.ended(record).status != evidence.outcome.status:
         yield None, "replay", "the recorded answers and results give a different outcome"
 
 
-# The cost of answers, recomputed: dollars follow from recorded tokens and the dated table of
-# prices. The tokens are the provider's count, but some numbers are impossible: a negative count, no
-# tokens for a text, or more tokens than the bytes of a question or the limit of an answer. Such
-# counts are reported and stop no verification.
+# The cost of answers is recomputed from recorded tokens and the dated table of prices. The tokens
+# are the provider's count. Impossible counts, such as a negative number, contradict the record.
+# Implausible counts are only reported: no tokens for a text, more tokens than the question has
+# bytes, or more tokens than the limit of an answer.
 
 MOST_TOKENS = 1 << 40
-"""More tokens than any question or answer ever had.
+"""The maximum number of tokens of a question or an answer.
 
-Larger numbers are rejected before any arithmetic.
+It is far above any real count. Larger numbers are rejected before any arithmetic.
 """
 _NEAR = 1e-9
+"""The tolerance for dollars, relative to amounts above one dollar, else absolute."""
 
 
 def _check_spending(
-    found: Checked, evidence: EpisodeEvidence[R], dated: Mapping[str, ModelRecord]
+    checked: Checked, evidence: EpisodeEvidence[R], model_records: Mapping[str, ModelRecord]
 ) -> bool:
     """Recompute dollars from tokens and prices, and report impossible counts.
 
-    ``dated`` contains the run's statements about its own prices. Returns whether something is
-    wrong.
+    ``model_records`` contains the manifest's records of models and prices. Contradictions are added
+    to ``checked``. Returns whether there are any.
     """
     prices, odd, unsure, priced, stated = load_prices(), Counter[str](), "", 0, 0.0
-    wrong: list[Found] = []
+    wrong: list[Contradiction] = []
     try:
         answers = list(_answers(evidence))
     except RunError:  # already reported by the check of the file
@@ -589,16 +619,20 @@ def _check_spending(
             stated += reply.usage.usd or 0.0
             continue
         odd.update(f"{model} counts {what}" for what in implausible)
-        price, said = prices.of(model), dated.get(model)
+        price, stated_price = prices.of(model), model_records.get(model)
         table = (None, None) if price is None else (price.as_of, price.source)
-        if said is not None and table != (said.price_as_of, said.price_source):
-            then, now = (
-                "unknown" if day is None else f"of {day}" for day in (said.price_as_of, table[0])
+        if stated_price is not None and table != (
+            stated_price.price_as_of,
+            stated_price.price_source,
+        ):
+            recorded, installed = (
+                "unknown" if day is None else f"of {day}"
+                for day in (stated_price.price_as_of, table[0])
             )
-            unsure = f"the run's price of {model} is {then}, but here it is {now}"
+            unsure = f"the run's price of {model} is {recorded}, but here it is {installed}"
             continue
         fault = _dollars(reply, price)
-        if fault and said is None:
+        if fault and stated_price is None:
             # A run without a statement on its prices may have used the runner's own file.
             unsure = f"{about} {fault}, by the prices known here"
         elif fault:
@@ -606,8 +640,8 @@ def _check_spending(
         else:
             priced += 1
     if stated:
-        unsure = f"its program states ${stated:,.2f} itself; no table has its price"
-    broken = found.contradict(wrong)
+        unsure = f"its program states a cost of ${stated:,.2f}, and no table has its price"
+    broken = checked.contradict(wrong)
     why = "; ".join(
         [
             *(f"{what} ({count} of its answers)" for what, count in odd.items()),
@@ -615,51 +649,54 @@ def _check_spending(
         ]
     )
     if broken or why or priced:
-        outcome: Word = "cannot be checked" if why else "re-derived"
-        found.say("dollars", "contradicted" if broken else outcome, why)
+        status: ClaimStatus = "cannot be checked" if why else "re-derived"
+        checked.record_claim("dollars", "contradicted" if broken else status, why)
     return broken
 
 
 def _answers(
     evidence: EpisodeEvidence[R],
 ) -> Iterator[tuple[str, int, ModelReply, AskModel | None, int | None]]:
-    """Yield every recorded answer: its model, its step, the reply, the question and its limit.
+    """Yield every recorded answer: the model, the step, the reply, the question, the token limit.
 
-    The question and the limit are None if unknown.
+    The question and the limit are None if they are unknown.
     """
     if evidence.recording.is_file():
-        held = read_recording(evidence.recording)
-        for line in held.answers:
-            asked, known = line.asked, None
-            if held.texts:
-                known = AskModel(
-                    purpose=asked.purpose,
-                    messages=tuple(held.messages[name] for name in asked.messages),
-                    tools=held.tools[asked.tools] if asked.tools else (),
-                    answer_schema=asked.answer_schema,
+        recording = read_recording(evidence.recording)
+        for line in recording.answers:
+            question, request = line.asked, None
+            if recording.texts:
+                request = AskModel(
+                    purpose=question.purpose,
+                    messages=tuple(recording.messages[name] for name in question.messages),
+                    tools=recording.tools[question.tools] if question.tools else (),
+                    answer_schema=question.answer_schema,
                 )
-            written, thought = (
-                asked.params.get(name) for name in ("max_tokens", "reasoning_tokens")
+            text_limit, reasoning_limit = (
+                question.params.get(name) for name in ("max_tokens", "reasoning_tokens")
             )
-            most = written if isinstance(written, int) else None
-            if most is not None and isinstance(thought, int):
-                most += thought
-            yield asked.model, asked.step, line.reply, known, most
+            limit = text_limit if isinstance(text_limit, int) else None
+            if limit is not None and isinstance(reasoning_limit, int):
+                limit += reasoning_limit
+            yield question.model, question.step, line.reply, request, limit
     elif evidence.dialogue.is_file():
         lines = list(read_dialogue(evidence.dialogue))
-        for said, messages in zip(lines, whole_messages(lines), strict=True):
-            # The log contains only the names of tools, so nothing is claimed about the size of the
-            # question.
-            known = None if said.tools else AskModel(purpose=said.purpose, messages=messages)
-            yield evidence.episode.model, said.step, said.reply, known, None
+        for exchange, messages in zip(lines, whole_messages(lines), strict=True):
+            # The log contains only the names of tools, so the size of a question with tools is
+            # unknown.
+            request = None
+            if not exchange.tools:
+                request = AskModel(purpose=exchange.purpose, messages=messages)
+            yield evidence.episode.model, exchange.step, exchange.reply, request, None
 
 
 def examine_usage(
     reply: ModelReply, request: AskModel | None, most_output: int | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return why the counts of an answer are impossible, and why they are implausible.
+    """Return why an answer's token counts are impossible, and all reasons why they are implausible.
 
-    The first value is empty if they are possible.
+    The first value is empty if the counts are possible. The second value is then empty if they are
+    plausible.
     """
     usage, odd = reply.usage, []
     counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
@@ -687,25 +724,25 @@ def examine_usage(
 
 
 def _dollars(reply: ModelReply, price: Price | None) -> str:
-    """Return why the dollars of an answer do not follow from its tokens; empty if they do.
+    """Return why the cost of an answer does not follow from its tokens; empty if it does.
 
-    The number of tokens written to a provider's cache is not recorded. If they have a separate
-    price, the dollars are between the cost for all tokens and the cost for none.
+    The number of tokens written to a provider's cache is not recorded. If such tokens have a
+    separate price, the cost must lie between two bounds: no input token was written to the cache,
+    and all fresh input tokens were.
     """
     usage, usd = reply.usage, reply.usage.usd
     if not usage.input_tokens and not usage.output_tokens and reply.error is not None:
         return "" if usd is None or usd == 0.0 else f"has no tokens but cost ${usd:g}"
     fresh, read = usage.input_tokens - usage.cached_tokens, usage.cached_tokens
-    ends = (
+    bounds = (
         Tokens(plain=fresh, cache_read=read, output=usage.output_tokens),
         Tokens(cache_write=fresh, cache_read=read, output=usage.output_tokens),
     )
-    costs = [None if price is None else price.usd(tokens) for tokens in ends]
-    low, high = (
-        None if None in costs else end([one or 0.0 for one in costs]) for end in (min, max)
-    )
-    if low is None or high is None:
+    costs = [None if price is None else price.usd(tokens) for tokens in bounds]
+    known_costs = [cost for cost in costs if cost is not None]
+    if len(known_costs) < len(costs):
         return "" if usd is None else f"has no known price but cost ${usd:g}"
+    low, high = min(known_costs), max(known_costs)
     near = _NEAR * max(1.0, high)
     if usd is None or not low - near <= usd <= high + near:
         expected = f"${low:g}" if low == high else f"${low:g} to ${high:g}"

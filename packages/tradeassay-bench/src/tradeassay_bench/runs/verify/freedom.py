@@ -1,14 +1,14 @@
 """List the runner's own choices for a result: the *freedom statement* of a run.
 
-It contains every departure from the benchmark that is registered under the run's id, all claims
-without evidence, the number of seeds, and the number of runs of this benchmark in the folder. A
-result chosen among many windows, names or tries looks like any other result. The statement shows
-the alternatives.
+It contains every departure from the registered benchmark, the number of programs that ran out of
+time, the number of seeds, and the number of runs of this benchmark in the folder. A result that was
+selected from many windows, names or tries looks like any other result. The statement shows how many
+alternatives the runner had.
 
-Some fields of a spec are *rules*: gates, tolerances, weights, the use of judges. They belong to the
-benchmark's id. A run with different rules is a run of a different benchmark, whatever it states.
-All other options (a window, seeds, other data, the options for queries to models) are free by the
-documentation, and are displayed with the result.
+Some fields of a spec are *rules*: gates, tolerances, weights, the use of judges. They are fixed by
+the benchmark's id. A run with different rules is a run of a different benchmark, even if it states
+the same id. The runner may choose all other options (a window, seeds, other data, the options for
+queries to models). The choices are displayed with the result.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ from tradeassay_bench.runs.store.folder import RunFolder
 from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_manifest
 
 _NAMES = frozenset(("models", "benchmark", "secret"))
-"""Fields for the agents under test, and the source of the random draws."""
+"""Fields that are never departures: models under test, the id, and the secret of the draws."""
 _LONGEST = 80
+"""The maximum number of characters of a displayed value."""
 NOT_HERE = "not registered here"
 OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
-"""The sandbox's statuses for a program that exceeded its time limit.
+"""A pattern for the sandbox's messages about a program that exceeded its time limit.
 
-How far a program gets depends on the machine.
+Whether a program exceeds the limit depends on the machine.
 """
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
     """One difference from the registered benchmark.
 
-    ``rule`` is true if the field belongs to the id and was not free to choose.
+    ``rule`` is true if the field is fixed by the benchmark's id.
     """
 
     benchmark: str
@@ -63,7 +64,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 def departures(manifest: Manifest) -> tuple[Departure, ...]:
     """Return every departure of a recorded run.
 
-    Raises :class:`UserError` for an unknown benchmark of programs.
+    Raises :class:`UserError` if a run of programs has an unknown benchmark.
     """
     if not isinstance(manifest, RunManifest):
         kind = find_protocol(manifest.benchmark)
@@ -78,7 +79,7 @@ def departures(manifest: Manifest) -> tuple[Departure, ...]:
 
 
 def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
-    """Return the departures of a trading spec from its benchmarks, benchmark by benchmark."""
+    """Return the departures of a trading spec from its benchmarks, in the benchmarks' order."""
     departed: list[Departure] = []
     for name in spec.benchmarks:
         if name not in benchmarks:
@@ -109,7 +110,7 @@ def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
 
 
 def code_departures(spec: CodeSpec) -> tuple[Departure, ...]:
-    """Return the departures of a code run's spec from its benchmark."""
+    """Return the departures of a spec for a run of programs from its benchmark."""
     kind = find_protocol(spec.benchmark)
     plain = kind.Spec(models=spec.models, benchmark=spec.benchmark)
     departed = []
@@ -134,7 +135,7 @@ def refuse_other_rules(spec: CodeSpec) -> None:
 
 
 def _leaves(registered: Any, used: Any, where: str) -> Iterator[tuple[str, object, object]]:
-    """Yield the innermost fields in which two values of a spec differ."""
+    """Yield the path and both values of every innermost field in which two values differ."""
     if isinstance(registered, msgspec.Struct) and type(registered) is type(used):
         for field in msgspec.structs.fields(registered):
             yield from _leaves(
@@ -162,9 +163,9 @@ def _shown(value: object) -> str:
 class Freedom(msgspec.Struct, frozen=True, kw_only=True):
     """The runner's choices for a run.
 
-    ``runs`` counts the runs of its benchmarks in its folder, including itself. It is None if the
-    folder is unknown (a sealed run). ``words`` is the statement, a phrase for each choice. Every
-    page and table displays it.
+    ``runs`` is the number of runs of the same benchmarks in the run's parent folder, including the
+    run itself. It is None if the folder is unknown, as for a sealed run. ``words`` is the statement
+    as phrases, one per choice. Every page and table displays the statement.
     """
 
     departures: tuple[Departure, ...]
@@ -184,7 +185,8 @@ class Freedom(msgspec.Struct, frozen=True, kw_only=True):
 def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Freedom:
     """Return the freedom statement of the run in a folder.
 
-    ``alone`` is true if the run was taken out of its original folder.
+    ``alone`` is true if the run is not in its original parent folder. Other runs are then not
+    counted.
     """
     names = manifest.spec.benchmarks if isinstance(manifest, RunManifest) else (manifest.benchmark,)
     departed: tuple[Departure, ...] = ()
@@ -199,16 +201,17 @@ def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Free
         words = words or ["as registered"]
     except (TradeassayError, *UNDECODABLE) as error:
         words = [f"departures are unknown: {error}"]
-    # Time-outs cannot be reproduced, and a runner may have caused them on purpose.
+    # Time-outs cannot be reproduced, and the runner may have caused them on purpose.
     if not isinstance(manifest, RunManifest):
         journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
         lines = chain.from_iterable(
             journal.read_bytes().splitlines() for journal in journals if journal.is_file()
         )
-        if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
+        timed_out = sum(OUT_OF_TIME.search(line) is not None for line in lines)
+        if timed_out:
             words.append(
-                f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the "
-                "runner"
+                f"{timed_out} {'programs' if timed_out > 1 else 'program'} out of time, as stated "
+                "by the runner"
             )
     seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
     seed_words = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
@@ -243,7 +246,7 @@ def _departure_words(departure: Departure) -> str:
 
 
 def _share(departure: Departure) -> str:
-    """Return the window's share of the registered days as text; empty if it is not informative."""
+    """Return the window's share of the registered days as text; empty without a shorter window."""
     try:
         (first, last), (start, end) = (
             map(date.fromisoformat, days.split(" .. "))
@@ -259,9 +262,10 @@ def _share(departure: Departure) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _played_in(file: Path, changed: int, size: int) -> frozenset[str]:
-    """Return the benchmarks of a manifest.
+    """Return the ids of a manifest's benchmarks.
 
-    They are cached, because a site over n runs would otherwise read n times n manifests.
+    The ids are cached, because a site over n runs would otherwise read n times n manifests.
+    ``changed`` (the file's time) and ``size`` are part of the key of the cache.
     """
     manifest = read_manifest(file)
     return frozenset(

@@ -1,6 +1,7 @@
 """Seal and check plans: the commitments of a run before its first answer.
 
-A sealed plan binds the spec with its secret, data, rules, prompts and the files of every agent.
+A sealed plan commits to the spec and its secret, the data, the rules, the prompts and the files of
+every agent.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ from tradeassay_bench.runs.verify.seal import Sealed, open_seal, write_seal
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The commitments of a plan: the spec, and everything that determines a result.
 
-    ``spec`` is the spec of a trading run, or of the programs of ``benchmark``. It includes its
-    secret. ``facts`` are the facts of the run's manifest: hashes of data, rules, venues, prompts
-    and agents' files. ``open`` lists the uncommitted parts.
+    ``spec`` is the spec of a trading run, or of a run of programs if ``benchmark`` is not empty. It
+    includes the secret. ``facts`` contains the facts that the run's manifest must have: hashes of
+    data, rules, venues, prompts and agents' files. ``open`` lists the parts to which the plan does
+    not commit.
     """
 
     spec: msgspec.Raw
@@ -71,36 +73,38 @@ def seal_plan(
     *,
     home: Path | str | None = None,
 ) -> tuple[Sealed, PlanRecord]:
-    """Commit to a run before its first answer. Return the seal and the plan.
+    """Write a sealed plan for a run to ``file``. Return the seal and the plan.
 
-    The spec of the plan has its secret. Data that is not in the store yet is left open, and so is a
-    program behind a web address. Raises :class:`UserError` for a spec that cannot run, and
-    :class:`~tradeassay.core.errors.DataError` for damaged data.
+    The spec in the plan contains the secret of the run. The plan does not commit to data that is
+    not in the store yet, or to a program behind a web address. Raises :class:`UserError` for a
+    spec that cannot run, and :class:`~tradeassay.core.errors.DataError` for damaged data.
     """
     whole = with_secret(spec)
     open: list[str] = []
     if isinstance(whole, RunSpec):
         episodes = expand(whole)
-        ways = {
-            one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes
+        played = {
+            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, whole)
+            for episode in episodes
         }
         entries: dict[str, DatasetEntry] = {}
-        place = None if home is None else Path(home).absolute()
-        for name, task in prepare_tasks(episodes, ways, None).items():
+        home_path = None if home is None else Path(home).absolute()
+        for name, task in prepare_tasks(episodes, played, None).items():
             try:
-                snapshot = load_dataset(name, place)
+                snapshot = load_dataset(name, home_path)
             except UserError:
                 if task.windows or name.startswith("synthetic/"):
                     raise
-                open.append(
-                    f"data set '{name}'"
-                )  # The data may be of future days. This is reported, and not committed to.
+                # The data may contain future days, so the plan cannot commit to it.
+                open.append(f"data set '{name}'")
                 continue
             entries[name] = describe_open(snapshot, task)
         files = agent_files(episodes)
         facts = build_manifest(whole, episodes, entries, present_versions(), files=files).facts
-        far = dict.fromkeys(one.label for one in episodes if one.agent.name == "http")
-        open += [f"the program of agent '{label}' over HTTP" for label in far]
+        remote = dict.fromkeys(
+            episode.label for episode in episodes if episode.agent.name == "http"
+        )
+        open += [f"the program of agent '{label}' over HTTP" for label in remote]
     else:
         facts = find_protocol(whole.benchmark)(whole).facts()
     work, keys = _work_of(whole)
@@ -119,15 +123,16 @@ def seal_plan(
 def _work_of(spec: RunSpec | CodeSpec) -> tuple[str, tuple[str, ...]]:
     """Return the hash of a spec's work and the keys of its episodes."""
     if isinstance(spec, RunSpec):
-        return work_sha256(spec), tuple(one.key for one in expand(spec))
+        return work_sha256(spec), tuple(episode.key for episode in expand(spec))
     episodes = code_episodes(spec.benchmark, find_protocol(spec.benchmark)(spec))
-    return sha256_of(spec), tuple(one.key for one in episodes)
+    return sha256_of(spec), tuple(episode.key for episode in episodes)
 
 
 def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
-    """Open a sealed plan.
+    """Return the seal and the plan in a file.
 
-    Raises :class:`RunError` for a broken seal and :class:`UserError` for a sealed run.
+    Raises :class:`RunError` for a broken seal and for a plan that contradicts itself, and
+    :class:`UserError` for a sealed run.
     """
     with open_seal(file) as (folder, sealed):
         if sealed.kind != "plan":
@@ -139,8 +144,9 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             content = (folder / "plan.json").read_bytes()
             record = msgspec.json.decode(content, type=PlanRecord)
             spec = record.asked
-            named = getattr(spec, "task_file", None)  # a path in a received plan is never opened
-            work = (sha256_of(spec), record.episodes) if named else _work_of(spec)
+            # A path in a received plan is never opened, so its episodes are not recomputed.
+            task_file = getattr(spec, "task_file", None)
+            work = (sha256_of(spec), record.episodes) if task_file else _work_of(spec)
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
             raise RunError(
                 f"{file} does not contain a plan: {error}",
@@ -163,14 +169,15 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
         work = sha256_of(recorded_code_spec(manifest))
     if not work == record.work_sha256 == manifest.work_sha256:
         yield "the run's spec differs from the plan"
-    if tuple(one.key for one in manifest.episodes) != record.episodes:
+    if tuple(episode.key for episode in manifest.episodes) != record.episodes:
         yield "the run's episodes differ from the plan"
-    then, now = record.facts, manifest.facts
-    for name in sorted({*then, *now} - set(record.open)):
-        if name not in then:
+    planned, actual = record.facts, manifest.facts
+    for name in sorted({*planned, *actual} - set(record.open)):
+        if name not in planned:
             yield f"the plan does not commit to {name}"
-        elif then[name] != now.get(name):
-            yield f"{name} is {now.get(name, 'missing')[:12]}, but the plan has {then[name][:12]}"
+        elif planned[name] != actual.get(name):
+            found = actual.get(name, "missing")[:12]
+            yield f"{name} is {found}, but the plan has {planned[name][:12]}"
 
 
 def verify_anything(
@@ -179,11 +186,12 @@ def verify_anything(
     plan: Path | None = None,
     check: Callable[[Path], VerifyReport] = verify,
 ) -> tuple[Sealed | None, VerifyReport | None]:
-    """Verify a run's folder, or a sealed run. Its data is found by hash.
+    """Verify a run's folder or a sealed run. Return the seal and the report.
 
-    With a ``plan`` the run must be the planned run. ``check`` verifies a folder. Returns the seal,
-    if there is one, and the report. The report is None for the seal of a plan, which makes no
-    claims. Raises :class:`RunError` for a broken seal.
+    The seal is None for a folder. The report is None for the seal of a plan, which makes no claims.
+    With ``plan``, the file of a sealed plan, the report also states whether the run follows the
+    plan. ``check`` is the function that verifies a folder. Raises :class:`RunError` for a broken
+    seal.
     """
     if not path.is_file():
         return None, _as_planned(check(path), path, plan)
@@ -191,21 +199,19 @@ def verify_anything(
         if sealed.kind == "plan":
             if plan is not None:
                 raise UserError(
-                    f"{path} is a plan, not a run", hint="give the run that followed it"
+                    f"{path} is a plan, not a run", hint="give the run that follows this plan"
                 )
             read_plan(path)
             return sealed, None
-        found = _as_planned(check(folder), folder, plan)
-        found = msgspec.structs.replace(
-            found, freedom=freedom_of(folder, read_manifest(folder / "manifest.json"), alone=True)
-        )
-    return sealed, msgspec.structs.replace(found, folder=str(path))
+        report = _as_planned(check(folder), folder, plan)
+        freedom = freedom_of(folder, read_manifest(folder / "manifest.json"), alone=True)
+    return sealed, msgspec.structs.replace(report, freedom=freedom, folder=str(path))
 
 
-def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
-    """Return a report with the claim that the run follows its plan."""
+def _as_planned(report: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
+    """Return a report with the claim that the run follows its plan, if there is a plan."""
     if plan is None:
-        return found
+        return report
     sealed, record = read_plan(plan)
     manifest = read_manifest(folder / "manifest.json")
     broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
@@ -221,8 +227,8 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
         why = f"it does not commit to {', '.join(record.open)}"
         claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
     return msgspec.structs.replace(
-        found,
-        violations=(*found.violations, *broken),
-        claims=(*found.claims, claim),
-        notes=(*(one for one in found.notes if one != OWN_SECRET), *notes),
+        report,
+        violations=(*report.violations, *broken),
+        claims=(*report.claims, claim),
+        notes=(*(note for note in report.notes if note != OWN_SECRET), *notes),
     )

@@ -1,9 +1,9 @@
 """Replay an episode from its sources, in memory, to compare it with its record.
 
 A rule runs again on the recorded data. A conversation is replayed with the recorded replies: the
-benchmark's own protocol asks the questions and turns the replies into decisions. A program is
-examined again in the sandbox. A model's replies cannot be reproduced, unless the model is scripted.
-A scripted model is a program and is queried again.
+benchmark's own protocol asks the questions and turns the replies into decisions. A model's replies
+cannot be reproduced, unless the model is scripted. A scripted model is a program and is queried
+again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tradeassay_bench.runs.play.episodes import (
     Conversation,
     OpenModels,
     PlayTask,
-    answer_at_once,
+    play_by_observation,
     run_async,
 )
 from tradeassay_bench.runs.spec.episode import Asking
@@ -52,28 +52,28 @@ from tradeassay_bench.runs.store.outcome import Outcome
 
 
 class Replayed(NamedTuple):
-    """The result of replaying an episode.
+    """The result of replaying an episode: the contents of its files, and its outcome.
 
-    ``unasked`` counts recorded replies without a question. ``late`` is whether one of its programs
-    exceeded its time limit.
+    ``unused_replies`` counts the recorded replies that no question needed. ``timed_out`` is true if
+    a program of the episode exceeded its time limit in the replay.
     """
 
     events: bytes
     dialogue: bytes
     outcome: Outcome
-    unasked: int = 0
-    late: bool = False
+    unused_replies: int = 0
+    timed_out: bool = False
 
 
 class NotReplayable(Exception):
-    """An episode cannot be replayed here. The text states why."""
+    """Raised if an episode cannot be replayed here. The text states why."""
 
 
 def replay_rule(task: PlayTask) -> Replayed:
-    """Run a rule again.
+    """Run an episode of a rule again and return the result.
 
-    Raises :class:`NotReplayable` for an agent that is missing here, or whose answers cost
-    something.
+    Raises :class:`NotReplayable` for an agent that cannot run here, for an agent from the runner's
+    own file, and for an agent whose answers have a cost.
     """
     name = task.episode.agent.name
     if name == OWN_FILE:
@@ -88,19 +88,18 @@ def replay_rule(task: PlayTask) -> Replayed:
     if isinstance(agent, CostlyAgent):
         raise NotReplayable(NOT_REDERIVABLE)
     journal: MemoryJournal[StepRecord] = MemoryJournal()
-    outcome = answer_at_once(task, journal, lambda _: None, lambda: False)
-    assert outcome is not None, "nobody asked it to stop"
+    outcome = play_by_observation(task, journal, lambda _: None, lambda: False)
+    assert outcome is not None, "a replay is never stopped"
     return Replayed(bytes(journal.content), b"", outcome)
 
 
 def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
-    """Replay an episode's conversations with the recorded replies.
+    """Replay an episode's conversations with the recorded replies, and return the result.
 
     Raises :class:`~tradeassay_bench.llm.RecordingMismatch` if a question was not recorded, or if a
-    scripted model gives a different answer now. Raises :class:`NotReplayable` for a conversation of
-    a package that is not installed.
+    scripted model gives a different answer now. Raises :class:`NotReplayable` if the protocol of
+    the conversation is not registered here.
     """
-
     if task.benchmark.protocol not in protocols:
         raise NotReplayable(f"the conversation '{task.benchmark.protocol}' is not registered here")
 
@@ -114,8 +113,8 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
                 outcome = await Conversation(
                     task, model, answers, journal, log, lambda event: None
                 ).to_its_end()
-            unasked = models.unasked(task.episode.key)
-        return Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
+            unused = models.unused_replies(task.episode.key)
+        return Replayed(bytes(journal.content), bytes(log.content), outcome, unused)
 
     return run_async(replay())
 
@@ -123,42 +122,45 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
 class RecordedModels(OpenModels):
     """The models of a run under verification.
 
-    They reply as recorded. Scripted models are also queried again.
+    They give the recorded replies. Scripted models are also queried again.
     """
 
-    def __init__(self, place: RunFolder, stack: AsyncExitStack, *, home: str | None) -> None:
-        super().__init__(place, Asking(replay=True), stack, home=home, durable=False)
-        self.place, self.store = place, self._store
+    def __init__(self, folder: RunFolder, stack: AsyncExitStack, *, home: str | None) -> None:
+        super().__init__(folder, Asking(replay=True), stack, home=home, durable=False)
+        self.folder, self.store = folder, self._store
         self.count: Counter[str] = Counter()
         self._recordings: dict[tuple[str, ModelParams], Model] = {}
 
     @asynccontextmanager
     async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
-        """Open an episode's agent as it was recorded."""
+        """Open an episode's agent, which gives its recorded replies."""
         async with super().agent(task) as model:
             yield model if isinstance(model, _Recording) else _Recording(model, None, self)
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        known = self._recordings.get((name, params))
-        if known is None:
-            said, now = await super().open(name, params), None
-            if can_be_asked([name]):
+        """Return the model that gives the recorded replies; open it on first use."""
+        recording = self._recordings.get((name, params))
+        if recording is None:
+            recorded_model, live_model = await super().open(name, params), None
+            if can_be_queried([name]):
                 access = Access(sleep=lambda seconds: asyncio.sleep(0))  # no pause between attempts
-                now = await self._stack.enter_async_context(open_model(name, params, access=access))
-            known = _Recording(said, now, self)
-            self._recordings[name, params] = known
-        return known
+                live_model = await self._stack.enter_async_context(
+                    open_model(name, params, access=access)
+                )
+            recording = _Recording(recorded_model, live_model, self)
+            self._recordings[name, params] = recording
+        return recording
 
-    def unasked(self, episode: str) -> int:
-        """Return the number of recorded replies of an episode without a question."""
+    def unused_replies(self, episode: str) -> int:
+        """Return the number of recorded replies of an episode that no question needed."""
         return max(0, self.store.size(episode) - self.count[episode])
 
 
-def can_be_asked(names: list[str]) -> bool:
-    """Return whether all models of these names can be queried again.
+def can_be_queried(names: list[str]) -> bool:
+    """Return whether all models with these names can be queried again.
 
-    This requires scripted models that are installed here. An agent over HTTP or a pipe has no model
-    name. It cannot be queried again.
+    Only scripted models that are installed here can. An agent without a model name, such as an
+    agent over HTTP or a pipe, cannot be queried again. The result is False for no names.
     """
     if not names or not all(names):
         return False
@@ -167,93 +169,100 @@ def can_be_asked(names: list[str]) -> bool:
 
 
 class _Recording:
-    """The recorded replies of a model.
+    """A model that gives the recorded replies.
 
-    Without a recording they are read from the dialogue log, in their order.
+    If an episode has no recording, its replies are read from its dialogue log, in order.
+    ``live_model`` is queried as well and must give the same replies. It is None if the model cannot
+    be queried again.
     """
 
-    def __init__(self, said: Model, now: Model | None, models: RecordedModels) -> None:
-        self._said, self._now, self._models = said, now, models
+    def __init__(
+        self, recorded_model: Model, live_model: Model | None, models: RecordedModels
+    ) -> None:
+        self._recorded_model, self._live_model, self._models = recorded_model, live_model, models
         self._logs: dict[str, deque[ModelReply]] = {}
 
     @property
     def name(self) -> str:
-        return self._said.name
+        return self._recorded_model.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         self._models.count[place.episode] += 1
         if self._models.store.path(place.episode).is_file():
-            said = await self._said.ask(request, place)
+            reply = await self._recorded_model.ask(request, place)
         else:
             log = self._logs.get(place.episode)
             if log is None:
-                lines = read_dialogue(self._models.place.dialogue(place.episode))
+                lines = read_dialogue(self._models.folder.dialogue(place.episode))
                 log = deque(line.reply for line in lines)
                 self._logs[place.episode] = log
             if not log:
                 hint = "the dialogue log was cut, or the rules changed"
                 raise RunError("there are more questions than recorded answers", hint=hint)
-            said = log.popleft()
-        if self._now is not None and said.error_kind != "over_budget":
-            now = await self._now.ask(request, place)
-            if now != said:
+            reply = log.popleft()
+        if self._live_model is not None and reply.error_kind != "over_budget":
+            live_reply = await self._live_model.ask(request, place)
+            if live_reply != reply:
                 raise RecordingMismatch(
                     f"step {place.step}, question {place.index}: {self.name} does not answer as "
                     "recorded",
                     hint="the recorded answers were edited, or the scripted model has changed",
                 )
-        return said
+        return reply
 
 
-def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
-    """Return an outcome with the irreproducible parts copied from another outcome.
+def with_irreproducible_parts(outcome: Outcome, source: Outcome) -> Outcome:
+    """Return an outcome with the irreproducible parts copied from ``source``.
 
-    These are the text of a traceback, which contains files and lines, and whether answers were live
-    or replayed.
+    The irreproducible parts are the traceback, which contains paths and line numbers, and the
+    statement whether answers were live or replayed.
     """
-    changed = msgspec.structs.replace(outcome, traceback=like.traceback)
-    if isinstance(changed.model, msgspec.UnsetType) or isinstance(like.model, msgspec.UnsetType):
+    changed = msgspec.structs.replace(outcome, traceback=source.traceback)
+    if isinstance(changed.model, msgspec.UnsetType) or isinstance(source.model, msgspec.UnsetType):
         return changed
-    if {changed.model.answers, like.model.answers} <= {"live", "replayed"}:
+    if {changed.model.answers, source.model.answers} <= {"live", "replayed"}:
         changed = msgspec.structs.replace(
-            changed, model=msgspec.structs.replace(changed.model, answers=like.model.answers)
+            changed, model=msgspec.structs.replace(changed.model, answers=source.model.answers)
         )
     return changed
 
 
 def differences(
-    then: Any, now: Any, where: str = "", *, absent: object = None, near: bool = False
+    old: Any, new: Any, where: str = "", *, absent: object = None, near: bool = False
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield every place at which two plain values differ, with both values.
+    """Yield every path at which two JSON values differ, with both values.
 
-    A missing key has the value ``absent``. With ``near``, numbers that are equal except for their
-    last digits do not differ.
+    ``where`` is the path of the two values. A missing key has the value ``absent``. With ``near``,
+    numbers may differ in their last digits.
     """
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in sorted({*then, *now}):
-            place = f"{where}.{key}" if where else str(key)
-            old, new = then.get(key, absent), now.get(key, absent)
-            yield from differences(old, new, place, absent=absent, near=near)
-    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
-        for number, (one, other) in enumerate(zip(then, now, strict=True)):
-            yield from differences(one, other, f"{where}[{number}]", absent=absent, near=near)
-    elif near and isinstance(then, float) and isinstance(now, float) and close(then, now):
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            path = f"{where}.{key}" if where else str(key)
+            yield from differences(
+                old.get(key, absent), new.get(key, absent), path, absent=absent, near=near
+            )
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from differences(
+                old_item, new_item, f"{where}[{index}]", absent=absent, near=near
+            )
+    elif near and isinstance(old, float) and isinstance(new, float) and close(old, new):
         return
-    elif then != now:
-        yield where, then, now
+    elif old != new:
+        yield where, old, new
 
 
-def not_as_written(content: bytes, again: bytes) -> str:
-    """Return how a file differs from the form in which its content is written."""
+def format_difference(content: bytes, canonical: bytes) -> str:
+    """Return how the content of a file differs from the same content in tradeassay's format."""
     try:
-        then, now = msgspec.json.decode(content), msgspec.json.decode(again)
-        changed = differences(then, now, absent=msgspec.UNSET)
-        # An unknown name with a null value is also a difference.
+        stored, expected = msgspec.json.decode(content), msgspec.json.decode(canonical)
+        changed = differences(stored, expected, absent=msgspec.UNSET)
+        # An unknown field is a difference, even if its value is null.
         extra = ""
         for where, old, new in changed:
             if old is not msgspec.UNSET and (old is not None or new is msgspec.UNSET):
                 extra = where
                 break
-    except UNDECODABLE:  # in an unknown name, which is otherwise skipped
+    except UNDECODABLE:  # The decoder of records skips unknown fields, so it accepts such a value.
         return "it contains an unreadable value"
     return f"it must not contain '{extra}'" if extra else "it is not in tradeassay's format"

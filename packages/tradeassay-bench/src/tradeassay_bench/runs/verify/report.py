@@ -1,11 +1,12 @@
 """Verify a recorded run of either kind: recompute everything from its sources, and compare.
 
-The rules are those registered here, not those in the run, and the data is the store's. The claims
-of one episode are checked in :mod:`tradeassay_bench.runs.verify.checks`, the claims of the whole
-run here.
+The run is recomputed with the registered rules and the data of the local store, not with the rules
+and data that the run states. This module checks the claims of the whole run, and
+:mod:`tradeassay_bench.runs.verify.checks` checks the claims of one episode.
 
-Claims that cannot be recomputed are reported one by one. Above all, a model's replies are a claim
-of the runner, unless the run was sealed before the result was known or a witness recorded it.
+Claims that cannot be recomputed are listed. The most important of them are a model's replies. They
+are a claim of the runner, unless the run was sealed before the result was known or a witness
+recorded it.
 """
 
 from __future__ import annotations
@@ -84,17 +85,22 @@ from tradeassay_bench.runs.store.manifest import (
     read_manifest,
     window_key,
 )
-from tradeassay_bench.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
+from tradeassay_bench.runs.store.outcome import ClaimOutcome, ClaimStatus, Violation, read_outcome
 from tradeassay_bench.runs.store.run import CodeRun, Run, folder_of, shown_names
 from tradeassay_bench.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay_bench.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures, freedom_of
-from tradeassay_bench.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
+from tradeassay_bench.runs.verify.replay import (
+    NotReplayable,
+    Replayed,
+    differences,
+    format_difference,
+)
 
 M = TypeVar("M", bound=Manifest)
 ExamineAgain = Callable[[CodeProtocol], Mapping[str, Replayed | TradeassayError]]
 T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
-"""Files of a run's folder that are not part of its record, because anybody can rewrite them."""
+"""Files and folders in a run's folder that are not part of its record: anybody can rewrite them."""
 RUNNERS_CLAIM = (
     "the replies of a model are a claim of the runner, unless the run was sealed before the result "
     "was known or a "
@@ -107,24 +113,24 @@ OWN_SECRET = (
     "published before "
     "the run began rules that out (verify --plan)"
 )
-_LEAST, _MOST = 1e-5, 1e8
-"""In seconds: less than the time of any step, and more than the time of any run."""
-_TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
-"""Facts about a model that are from tables, which may be the runner's own or older."""
-_WORDS = frozenset(("title", "description"))
-"""Fields of a benchmark that may be reworded."""
+_SHORTEST_STEP, _LONGEST_RUN = 1e-5, 1e8
+"""The bounds of plausible wall times, in seconds: per step, and per episode."""
+_TABLE_FIELDS = frozenset(("price_as_of", "price_source", "cutoff"))
+"""Fields of a model's record that come from tables. The runner's tables may differ from ours."""
+_DESCRIPTIVE_FIELDS = frozenset(("title", "description"))
+"""Fields of a benchmark that may differ, because they have no effect on a result."""
 
 
 VerdictWord = Literal["verified", "warning", "unverified", "contradicted"]
-_NUMBERS_REST_ON = frozenset(("data", "rules", "account", "programs", "conversation", "scores"))
+_NUMERIC_CLAIMS = frozenset(("data", "rules", "account", "programs", "conversation", "scores"))
 """Claims on which a run's numbers depend."""
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of every claim of a run, and every contradiction.
 
-    ``notes`` are about files next to the record that were not checked. ``freedom`` lists the
-    runner's choices. ``counted`` is the noun for ``episodes``.
+    ``notes`` lists the parts of the folder that were not checked, and other remarks. ``freedom``
+    lists the runner's choices. ``counted`` is the noun for ``episodes``, in the singular.
     """
 
     folder: str
@@ -137,7 +143,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     counted: str = "episode"
 
     def and_claim(self, claim: ClaimOutcome, notes: Sequence[str]) -> VerifyReport:
-        """Return the report with an additional claim, and with new notes."""
+        """Return the report with an additional claim. ``notes`` replaces the report's notes."""
         broken = (
             (Violation(check=claim.claim, what=claim.why),)
             if claim.outcome == "contradicted"
@@ -152,7 +158,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Return whether every claim was recomputed."""
+        """Return whether every claim was recomputed and nothing is contradicted."""
         return not self.violations and all(claim.outcome == "re-derived" for claim in self.claims)
 
     @property
@@ -184,9 +190,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         if self.ok:
             return "verified"
         missing = any(
-            claim.claim in _NUMBERS_REST_ON
-            for claim in self.claims
-            if claim.outcome != "re-derived"
+            claim.claim in _NUMERIC_CLAIMS for claim in self.claims if claim.outcome != "re-derived"
         )
         return "unverified" if missing else "warning"
 
@@ -209,7 +213,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
             first = f"; the first: {self.violations[0]}" if self.violations else ""
             return f"{self.folder} is CONTRADICTED in {places} ({size}){first}"
         if self.ok:
-            return f"{self.folder} is verified: {size}, identical to the recording."
+            return f"{self.folder} is verified: {size}, every claim recomputed."
         open = dict.fromkeys(claim.claim for claim in self.claims if claim.outcome != "re-derived")
         words = f"{self.folder}: nothing is contradicted, but not everything was recomputed"
         return f"{words} ({size}): see {', '.join(open)}."
@@ -231,94 +235,97 @@ def verify(
 ) -> VerifyReport:
     """Recompute a run from its data, rules and recorded replies, and compare.
 
-    ``folder`` is the run's folder, or the open run. ``workers`` is the number of processes. With
-    ``programs`` False the programs of a code run are not examined again. ``examined`` stores
-    results of examinations, so that repeated verifications of one run examine each program once,
-    and hash an unchanged file of the store once. ``progress`` is called with the progress.
-    ``copies`` is this machine's copy of a run's task file, or the folder of its agents' own files,
-    because no path in a recorded run is opened.
+    ``folder`` is the run's folder, or the open run. ``home`` is the root of the data store.
+    ``workers`` is the number of processes. With ``programs=False`` the programs of a code run are
+    not examined again. ``examined`` is a cache for repeated verifications: it receives the results
+    of examined programs. If it is given, unchanged files of the store are not hashed again.
+    ``progress`` is called after every episode. ``copies`` is your copy of the run's task file, or
+    the folder with your copies of its agents' own files. Paths that are recorded in the run are
+    never opened.
 
-    Raises :class:`RunError` only without a readable manifest or if line ends were changed. All
+    Raises :class:`RunError` only if the manifest cannot be read or if line ends were changed. All
     other problems are in the report.
     """
-    place = RunFolder(folder_of(folder))
-    manifest = read_manifest(place.manifest)
-    refuse_changed_line_ends(place)
+    run_folder = RunFolder(folder_of(folder))
+    manifest = read_manifest(run_folder.manifest)
+    refuse_changed_line_ends(run_folder)
     if isinstance(manifest, CodeManifest):
-        again = partial(
+        examine = partial(
             examine_again,
-            place=place,
+            place=run_folder,
             episodes=manifest.episodes,
             workers=workers,
             examined=examined,
             progress=progress,
         )
-        return _ProgramsVerifier(place, manifest, copies, again if programs else None).report()
+        verifier = _ProgramsVerifier(run_folder, manifest, copies, examine if programs else None)
+        return verifier.report()
     where = None if home is None else str(Path(home).absolute())
     modules, own_script = modules_of(manifest.episodes)
     with make_executor(
         "inline" if own_script else "local", entry=ENTRY, workers=workers, modules=modules
     ) as executor:
         trading = _TradingVerifier(
-            place,
+            run_folder,
             manifest,
             copies,
             home=where,
             executor=executor,
             progress=progress,
-            data_again=examined is None,
+            hash_again=examined is None,
         )
         return trading.report()
 
 
 def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
-    """Call ``make`` with each of two venues in place of the venues that are not registered here.
+    """Call ``make`` twice, with a different venue in place of the venues that are missing here.
 
-    Returns an empty list if all venues are registered.
+    Returns both results, or an empty list if all venues of the benchmarks are registered.
     """
-    absent, results = (
-        {benchmark.market.venue for benchmark in played} - set(venues.names()),
-        list[T](),
-    )
-    for name in _STAND_INS if absent else ():
+    absent = {benchmark.market.venue for benchmark in played} - set(venues.names())
+    results: list[T] = []
+    for name in _SUBSTITUTE_VENUES if absent else ():
         with venues.knowing(dict.fromkeys(absent, venues.get(name))):
             results.append(make())
     return results
 
 
-def _not_litter(folder: Path) -> Iterator[Path]:
-    """Yield the entries of a folder without the files of desktops and network drives."""
+def _entries_without_litter(folder: Path) -> Iterator[Path]:
+    """Yield the entries of a folder, except for files that desktops and network drives add."""
     return (entry for entry in folder.glob("*") if not is_litter(entry.name))
 
 
 class _Verifier(ABC, Generic[M]):
-    """The checks that are common to both kinds of run."""
+    """Verifies a run. A subclass exists for each kind of run."""
 
-    def __init__(self, place: RunFolder, manifest: M) -> None:
-        self._place, self._manifest = place, manifest
+    def __init__(self, folder: RunFolder, manifest: M) -> None:
+        self._folder, self._manifest = folder, manifest
         self._violations: list[Violation] = []
-        self._claims: dict[tuple[str, Word, str], int] = {}
+        self._claims: dict[tuple[str, ClaimStatus, str], int] = {}
         self._notes: list[str] = []
         self._steps: dict[str, int] = {}
 
     @abstractmethod
-    def _check_manifest(self) -> None: ...
+    def _check_manifest(self) -> None:
+        """Compare the manifest with the registered rules and record the claims."""
 
     @abstractmethod
-    def _check_episodes(self) -> None: ...
+    def _check_episodes(self) -> None:
+        """Check every episode and record its claims."""
 
     @abstractmethod
     def _scores(self) -> bytes:
-        """Score the run again."""
+        """Score the run again and return the content of ``scores.json``."""
 
     def report(self) -> VerifyReport:
         """Check everything, beginning with the run as a whole, and return the report."""
         manifest = self._manifest
-        written, again = self._place.manifest.read_bytes(), encode_manifest(manifest)
-        if written != again:
-            self._broken("manifest", f"manifest.json: {not_as_written(written, again)}")
+        stored, canonical = self._folder.manifest.read_bytes(), encode_manifest(manifest)
+        if stored != canonical:
+            difference = format_difference(stored, canonical)
+            self._record_violation("manifest", f"manifest.json: {difference}")
         self._check_manifest()
-        self._check_strays()
+        self._check_extra_files()
         self._check_episodes()
         self._check_scores()
         self._check_times()
@@ -326,46 +333,46 @@ class _Verifier(ABC, Generic[M]):
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
         # Parts of the record that cannot be derived.
-        live = (
-            ", whether answers were live" if any(one.by_model for one in manifest.episodes) else ""
-        )
+        uses_models = any(episode.by_model for episode in manifest.episodes)
+        live = ", whether answers were live" if uses_models else ""
         self._notes.append(f"as stated by the runner: versions, the machine, wall times{live}")
         if manifest.secret:
             self._notes.append(OWN_SECRET)
         return VerifyReport(
-            folder=str(self._place.path),
+            folder=str(self._folder.path),
             episodes=len(manifest.episodes),
-            steps=sum(steps for steps in self._steps.values()),
+            steps=sum(self._steps.values()),
             claims=tuple(
                 ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=count)
                 for (claim, outcome, why), count in self._claims.items()
             ),
             violations=tuple(self._violations),
             notes=tuple(self._notes),
-            freedom=freedom_of(self._place.path, manifest),
+            freedom=freedom_of(self._folder.path, manifest),
         )
 
     def _check_times(self) -> None:
-        """Note impossible wall times. They cannot be derived, but not every number is possible.
+        """Add notes about impossible wall times.
 
-        Each live answer has a time, and an episode takes longer than any of its answers. Of a
-        resumed run only the last start is known.
+        Wall times cannot be recomputed, but they have bounds. Each live answer has a time, and an
+        episode takes longer than any of its answers. This bound is not checked for a resumed run,
+        because an answer may be from an earlier start.
         """
-        timing = read_timing(self._place.timing)
+        timing = read_timing(self._folder.timing)
         odd: list[str] = []
         for episode in self._manifest.episodes:
             key, answers = episode.key, list[float]()
             # An unreadable file is reported elsewhere.
             with contextlib.suppress(TradeassayError):
-                recording = self._place.models / f"{key}.jsonl"
-                outcome = read_outcome(self._place.outcome(key))
+                recording = self._folder.models / f"{key}.jsonl"
+                outcome = read_outcome(self._folder.outcome(key))
                 live = outcome is not None and outcome.answers == "live"
                 if live and episode.model and recording.is_file():
-                    held = read_recording(recording).answers
+                    recorded = read_recording(recording).answers
                     answers = [
-                        answer.seconds for answer in held if answer.seconds is not msgspec.UNSET
+                        answer.seconds for answer in recorded if answer.seconds is not msgspec.UNSET
                     ]
-                    if held and not answers:
+                    if recorded and not answers:
                         odd.append(
                             f"the answers of {key} are stated to be live but have no times, like "
                             "replayed answers"
@@ -374,47 +381,51 @@ class _Verifier(ABC, Generic[M]):
             if took is None:
                 continue
             longest = max(answers, default=0.0) if len(timing.starts) == 1 else 0.0
-            if not _LEAST * steps <= took < _MOST or took < longest:
+            if not _SHORTEST_STEP * steps <= took < _LONGEST_RUN or took < longest:
                 what = f"{took:g} s, with {steps} steps" + (
                     f" and an answer of {longest:g} s" if longest else ""
                 )
                 odd.append(f"{key} took {what}")
-            elif timing.starts and took > sum(sum(one.values()) for one in timing.starts) + _LEAST:
-                odd.append(f"{key} took {took:g} s, longer than the run")
+            elif timing.starts:
+                run_seconds = sum(sum(phases.values()) for phases in timing.starts)
+                if took > run_seconds + _SHORTEST_STEP:
+                    odd.append(f"{key} took {took:g} s, longer than the run")
         self._notes += [f"impossible times: {what}" for what in odd[:3]]
 
     def _check_scores(self) -> None:
-        """Score the run again and compare."""
-        before, place = len(self._violations), self._place.scores
-        if not place.is_file():
-            self._broken("scores", "scores.json is missing: the run is unfinished")
+        """Score the run again and compare the result with ``scores.json``."""
+        before, file = len(self._violations), self._folder.scores
+        if not file.is_file():
+            self._record_violation("scores", "scores.json is missing: the run is unfinished")
         else:
             try:
-                stored, again = place.read_bytes(), self._scores()
-                if what := _other_scores(stored, again):
-                    self._broken("scores", what)
+                difference = _score_difference(file.read_bytes(), self._scores())
+                if difference:
+                    self._record_violation("scores", difference)
             except NotReplayable as error:
-                self._say("scores", "cannot be checked", str(error))
+                self._record_claim("scores", "cannot be checked", str(error))
                 return
             except (TradeassayError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-                self._broken("scores", f"the run cannot be scored again: {error}")
-        self._say("scores", "contradicted" if len(self._violations) > before else "re-derived")
+                self._record_violation("scores", f"the run cannot be scored again: {error}")
+        self._record_claim(
+            "scores", "contradicted" if len(self._violations) > before else "re-derived"
+        )
 
-    def _take(self, checked: Checked) -> None:
-        """Add the result of one episode."""
+    def _add_episode(self, checked: Checked) -> None:
+        """Add the results of one episode."""
         self._steps[checked.key] = checked.steps
         self._violations += checked.violations
         self._notes += checked.notes
         for claim in checked.claims:
-            self._say(claim.claim, claim.outcome, claim.why, claim.episodes)
+            self._record_claim(claim.claim, claim.outcome, claim.why, claim.episodes)
 
-    def _check_strays(self) -> None:
-        """Note files that were not checked. An episode that is not in the manifest is an error.
+    def _check_extra_files(self) -> None:
+        """Add notes about files that were not checked.
 
-        Desktops, network drives and version control add folders everywhere, so a folder without an
-        episode's files is not an episode.
+        An episode that is not in the manifest is a violation. A folder without an episode's files
+        is not an episode, because desktops, network drives and version control add folders.
         """
-        place, keys = self._place, {episode.key for episode in self._manifest.episodes}
+        place, keys = self._folder, {episode.key for episode in self._manifest.episodes}
         ours = {
             "manifest.json",
             "scores.json",
@@ -425,62 +436,77 @@ class _Verifier(ABC, Generic[M]):
         self._notes += [NOT_ASSAYED] if (place.path / "assay.json").is_file() else []
         self._notes += [NOT_RENDERED] if place.report.is_file() else []
         ours |= set(REWRITABLE)
-        strays = sorted(entry.name for entry in _not_litter(place.path) if entry.name not in ours)
+        strays = sorted(
+            entry.name for entry in _entries_without_litter(place.path) if entry.name not in ours
+        )
         if strays:
             more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
             self._notes.append(f"not part of a run, and not checked: {', '.join(strays[:3])}{more}")
-        for folder in sorted(_not_litter(place.episode(""))):
+        for folder in sorted(_entries_without_litter(place.episode(""))):
             known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
             if folder.name not in keys:
                 if any((folder / name).exists() for name in known_files):
-                    self._broken("episodes", f"{folder.name} belongs to no episode of this run")
+                    self._record_violation(
+                        "episodes", f"{folder.name} belongs to no episode of this run"
+                    )
                 else:
                     where = f"{folder.parent.name}/{folder.name}"
                     self._notes.append(f"{where} belongs to no episode; it was not checked")
                 continue
             strange = sorted(
-                file.name for file in _not_litter(folder) if file.name not in known_files
+                file.name
+                for file in _entries_without_litter(folder)
+                if file.name not in known_files
             )
             if strange:
                 more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
                 self._notes.append(
                     f"{folder.name}/{strange[0]}{more}: not part of a run; not checked"
                 )
-        for file in sorted(_not_litter(place.models)):
+        for file in sorted(_entries_without_litter(place.models)):
             if file.suffix != ".jsonl" or file.stem not in keys:
                 self._notes.append(
                     f"{place.models.name}/{file.name} belongs to no episode; it was not checked"
                 )
 
-    def _say(self, claim: str, outcome: Word, why: str = "", episodes: int = 0) -> None:
+    def _record_claim(
+        self, claim: str, outcome: ClaimStatus, why: str = "", episodes: int = 0
+    ) -> None:
+        """Record the result of a claim. Equal results of several episodes are counted together."""
         key = (claim, outcome, why)
         self._claims[key] = self._claims.get(key, 0) + episodes
 
-    def _broken(self, check: str, what: str) -> None:
+    def _record_violation(self, check: str, what: str) -> None:
+        """Record a contradiction of the whole run."""
         self._violations.append(Violation(check=check, what=what))
 
 
-def _other_scores(stored: bytes, again: bytes) -> str:
+def _score_difference(stored: bytes, recomputed: bytes) -> str:
     """Return the first difference between recorded and recomputed scores.
 
-    It is empty if only last digits differ.
+    The text is empty if they are equal except for the last digits of numbers.
     """
-    then = stored.decode(errors="surrogateescape").split("\n")
-    now = again.decode().split("\n")
-    for number, (old, new) in enumerate(zip(then, now, strict=False), start=1):
+    stored_lines = stored.decode(errors="surrogateescape").split("\n")
+    recomputed_lines = recomputed.decode().split("\n")
+    pairs = zip(stored_lines, recomputed_lines, strict=False)
+    for number, (old, new) in enumerate(pairs, start=1):
         if not close_text(old, new):
-            what = (
-                f"line {number}: {old.encode(errors='replace').decode().strip()} should be "
-                f"{new.strip()}"
+            return (
+                f"the recomputed scores differ, first in line {number}: "
+                f"{old.encode(errors='replace').decode().strip()} should be {new.strip()}"
             )
-            return f"scoring again gives different bytes, first at {what}"
-    return "" if len(then) == len(now) else "scoring again gives different bytes, first at its end"
+    if len(stored_lines) == len(recomputed_lines):
+        return ""
+    return (
+        f"scores.json has {len(stored_lines)} lines, but the recomputed scores have "
+        f"{len(recomputed_lines)}"
+    )
 
 
-_STAND_INS = ("ashare-v1", "crypto-v1")
-"""Two venues that differ in all properties that affect a number: sessions per year and currency.
+_SUBSTITUTE_VENUES = ("ashare-v1", "crypto-v1")
+"""Two venues that differ in all properties that affect a score: sessions per year and currency.
 
-A number that is equal under both does not depend on the venue.
+A score that is equal under both does not depend on the venue.
 """
 _FIELDS = {
     "convention": "benchmark",
@@ -492,80 +518,85 @@ _FIELDS = {
     "windows": "benchmark",
     "models": "models",
 }
-"""The fields of a trading run's manifest that are derived from its spec, with the check of each."""
+"""The manifest's fields that are derived from a trading spec, and the check that compares each."""
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
     """Verifies a trading run.
 
-    ``data_again`` is whether every file of the store is hashed again. ``_intact`` contains the data
-    sets that are here as recorded. ``_foreign`` contains the rules that differ from the registered
-    rules. ``_others`` and ``_no_venue`` list agents and venues with a different version here.
+    ``hash_again`` is true if every file of the store is hashed again. ``_verified_data`` contains
+    the data sets whose installed data equals the recorded data. ``_rule_differences`` maps each
+    benchmark whose recorded rules differ from the registered rules to the differences.
+    ``_known_benchmarks`` contains the registered benchmarks, and as stated in the manifest all
+    others. ``_changed_agents`` maps each agent with different code to the version that is installed
+    here. ``_venue_problems`` maps each benchmark to the reason why its venue is missing or
+    different here.
     """
 
     def __init__(
         self,
-        place: RunFolder,
+        folder: RunFolder,
         manifest: RunManifest,
         copies: Path | None,
         *,
         home: str | None,
         executor: TaskExecutor,
         progress: CountListener | None,
-        data_again: bool,
+        hash_again: bool,
     ) -> None:
-        super().__init__(place, manifest)
+        super().__init__(folder, manifest)
         self._copies, self._home, self._executor = copies, home, executor
-        self._progress, self._data_again = progress, data_again
-        self._foreign: dict[str, list[str]] = {}
-        self._intact: set[str] = set()
+        self._progress, self._hash_again = progress, hash_again
+        self._rule_differences: dict[str, list[str]] = {}
+        self._verified_data: set[str] = set()
         self._registered = {
             name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks
         }
-        self._known = {**manifest.absent_benchmarks, **self._registered}
-        self._others: dict[str, str] = {}
-        self._no_venue: dict[str, str] = {}
+        self._known_benchmarks = {**manifest.absent_benchmarks, **self._registered}
+        self._changed_agents: dict[str, str] = {}
+        self._venue_problems: dict[str, str] = {}
 
     def _check_manifest(self) -> None:
         manifest, before = self._manifest, len(self._violations)
         if work_sha256(manifest.spec) != manifest.work_sha256:
-            self._broken("spec", "the spec does not match its hash in the manifest")
-        strangers = sorted(
+            self._record_violation("spec", "the spec does not match its hash in the manifest")
+        unregistered = sorted(
             {*manifest.benchmarks, *manifest.spec.benchmarks} - set(self._registered)
         )
-        unknown = [f"benchmark '{name}' is not registered here" for name in strangers]
-        unknown += self._unlike_here()
-        for why in unknown:
-            self._say("rules", "cannot be checked", why)
-        # A benchmark that is not registered here is accepted as stated. The rest must still be
-        # derived from it.
-        with benchmarks.knowing(self._known):
+        problems = [f"benchmark '{name}' is not registered here" for name in unregistered]
+        problems += self._package_changes()
+        for why in problems:
+            self._record_claim("rules", "cannot be checked", why)
+        # A benchmark that is not registered here is accepted as stated. All derived fields of the
+        # manifest must still follow from it.
+        with benchmarks.knowing(self._known_benchmarks):
             self._compare_manifest(self._data())
         for name, record in manifest.benchmarks.items():
             if sha256_of(record.config) != record.sha256:
-                self._broken(
+                self._record_violation(
                     "benchmark",
                     f"the configuration of '{name}' does not match its recorded hash",
                 )
             if record.config.id != name:
-                self._broken(
+                self._record_violation(
                     "benchmark", f"the configuration of '{name}' has the id '{record.config.id}'"
                 )
         if not manifest.secret and any(
-            one.config.takes_secret for one in manifest.benchmarks.values()
+            record.config.takes_secret for record in manifest.benchmarks.values()
         ):
-            self._broken("spec", "the secret of its draws is missing")
-        # An agent may have any label except the name of another agent. Own labels are reported.
-        names = shown_names(manifest, self._place)
+            self._record_violation("spec", "the secret of its draws is missing")
+        # An agent may have any label except the name of another agent. Such labels are noted.
+        names = shown_names(manifest, self._folder)
         own_labels = []
         for agent in manifest.spec.agents:
             if agent.title in agents and agent.title != agent.name:
-                self._broken(
+                self._record_violation(
                     "spec",
                     f"'{agent.name}' has the label '{agent.title}', the name of another agent",
                 )
-            if (called := names.get(agent.title, agent.title)) != agent.title:
-                own_labels.append(f"'{agent.title}' is displayed as '{called}'")
+            displayed = names.get(agent.title, agent.title)
+            if displayed != agent.title:
+                own_labels.append(f"'{agent.title}' is displayed as '{displayed}'")
         if own_labels:
             self._notes.append(f"the runner's own labels: {', '.join(own_labels)}")
         self._check_own_files()
@@ -573,154 +604,168 @@ class _TradingVerifier(_Verifier[RunManifest]):
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
             words = ", ".join(f"{name} {new} instead of {old}" for name, old, new in chosen)
             self._notes.append(f"the runner changed the computation of intervals: {words}")
-        for name, others in self._foreign.items():
-            whose = (
-                f"'{name}' in {package}" if (package := benchmarks.package(name)) else f"'{name}'"
-            )
-            self._say(
+        for name, rules in self._rule_differences.items():
+            package = benchmarks.package(name)
+            registered = f"'{name}' in {package}" if package else f"'{name}'"
+            self._record_claim(
                 "rules",
                 "cannot be checked",
-                f"the rules differ from those of {whose}: {'; '.join(others)}",
+                f"the rules differ from the rules of {registered}: {'; '.join(rules)}",
             )
-        if not unknown and not self._foreign:
+        if not problems and not self._rule_differences:
             broken = len(self._violations) > before
-            self._say("rules", "contradicted" if broken else "re-derived")
+            self._record_claim("rules", "contradicted" if broken else "re-derived")
 
-    def _unlike_here(self) -> Iterator[str]:
-        """Yield agents and venues of other packages that are missing or different here.
+    def _package_changes(self) -> Iterator[str]:
+        """Yield the agents and venues of other packages that are missing or different here.
 
-        This is not a contradiction.
+        Such a difference is not a contradiction. It is also stored in ``_changed_agents`` or
+        ``_venue_problems``.
         """
         manifest = self._manifest
         for name, agent in manifest.absent_agents.items():
-            whose = agent.package or agent.module.partition(".")[0]
-            yield f"agent '{name}' is not registered here: its package '{whose}' is not installed"
-        for name, then in manifest.agents.items():
-            if name not in agents or then.ours or (now := agent_record(name)).ours:
+            package = agent.package or agent.module.partition(".")[0]
+            yield f"agent '{name}' is not registered here: its package '{package}' is not installed"
+        for name, recorded in manifest.agents.items():
+            if name not in agents or recorded.ours:
                 continue
-            if (then.module, then.sha256, then.package or now.package) != (
-                now.module,
-                now.sha256,
-                now.package,
-            ):
-                recorded, present = (
-                    f"{version.package or version.module} ({(version.sha256 or 'no file')[:12]})"
-                    for version in (then, now)
+            installed = agent_record(name)
+            if installed.ours:
+                continue
+            recorded_code = (
+                recorded.module,
+                recorded.sha256,
+                recorded.package or installed.package,
+            )
+            if recorded_code != (installed.module, installed.sha256, installed.package):
+                recorded_version, installed_version = (
+                    f"{record.package or record.module} ({(record.sha256 or 'no file')[:12]})"
+                    for record in (recorded, installed)
                 )
-                self._others[name] = present
-                yield f"agent '{name}' is from {recorded}, but here it is from {present}"
+                self._changed_agents[name] = installed_version
+                yield (
+                    f"agent '{name}' is from {recorded_version}, but here it is from "
+                    f"{installed_version}"
+                )
         for name, record in manifest.benchmarks.items():
-            venue = self._known[name].market.venue
+            venue = self._known_benchmarks[name].market.venue
             if venue not in venues:
-                self._no_venue[name] = f"venue '{venue}' is not registered here"
-            elif (package := venues.package(venue)) and sha256_of(
-                venues.get(venue)
-            ) != record.venue_sha256:
-                self._no_venue[name] = (
-                    f"venue '{venue}' has different rules in {package}, which is installed here"
+                self._venue_problems[name] = f"venue '{venue}' is not registered here"
+                continue
+            venue_package = venues.package(venue)
+            if venue_package and sha256_of(venues.get(venue)) != record.venue_sha256:
+                self._venue_problems[name] = (
+                    f"venue '{venue}' has different rules in {venue_package}, which is installed "
+                    "here"
                 )
         yield from (
             f"of '{name}': {why}"
-            for name, why in self._no_venue.items()
+            for name, why in self._venue_problems.items()
             if name in self._registered
         )
 
     def _check_own_files(self) -> None:
         """Compare the runner's own files with the copies on this machine.
 
-        Files without a copy are reported with their hashes.
+        Files without a copy are listed with their hashes.
         """
         files = self._manifest.files or {}
-        for agent in (one for one in self._manifest.spec.agents if one.name in WITH_FILES):
-            named = {
-                one.name for one in named_files(agent.name, agent.params) if one.suffix == ".py"
+        for agent in self._manifest.spec.agents:
+            if agent.name not in WITH_FILES:
+                continue
+            required = {
+                file.name for file in named_files(agent.name, agent.params) if file.suffix == ".py"
             }
-            for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
-                self._broken("files", f"{name} of '{agent.title}' has no recorded hash")
-        unseen, place = [], None if self._copies is None else self._copies.resolve()
-        for name, digest in sorted(set(chain.from_iterable(one.items() for one in files.values()))):
-            copy = None if place is None else (place / name).resolve()
+            hashed = {Path(path).name for path in files.get(agent.title, ())}
+            for name in sorted(required - hashed):
+                self._record_violation("files", f"{name} of '{agent.title}' has no recorded hash")
+        unchecked: list[str] = []
+        copies = None if self._copies is None else self._copies.resolve()
+        recorded = set(chain.from_iterable(hashes.items() for hashes in files.values()))
+        for name, digest in sorted(recorded):
+            copy = None if copies is None else (copies / name).resolve()
             if (
-                place is None
+                copies is None
                 or copy is None
-                or not copy.is_relative_to(place)
+                or not copy.is_relative_to(copies)
                 or not copy.is_file()
             ):
-                unseen.append(f"{name} {digest[:12]}")
+                unchecked.append(f"{name} {digest[:12]}")
             elif sha256_file(copy) != digest:
-                self._broken(
+                self._record_violation(
                     "files",
                     f"{name} has the hash {sha256_file(copy)[:12]}, but {digest[:12]} is recorded",
                 )
-        if unseen:
-            why = f"{', '.join(unseen)}: as stated; compare them with your copies (--agent-files)"
-            self._say("files", "cannot be checked", why, len(unseen))
+        if unchecked:
+            names = ", ".join(unchecked)
+            why = f"{names}: as stated; compare them with your copies (--agent-files)"
+            self._record_claim("files", "cannot be checked", why, len(unchecked))
         elif files:
-            self._say("files", "re-derived")
+            self._record_claim("files", "re-derived")
 
     def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
-        """Describe the run as if it started now and compare it with its manifest.
+        """Build the manifest of the run anew and compare it with the recorded manifest.
 
-        Facts about packages that are not installed are copied from the manifest.
+        ``entries`` describes the data sets. Facts about packages that are not installed are copied
+        from the recorded manifest.
         """
         manifest = self._manifest
         try:
             episodes = expand(manifest.spec)
             if episodes != manifest.episodes:
-                self._broken("spec", "the episodes do not match the spec")
+                self._record_violation("spec", "the episodes do not match the spec")
                 return
-            again = build_manifest(
+            rebuilt = build_manifest(
                 manifest.spec, episodes, entries, manifest.versions, stated=manifest
             )
         except (TradeassayError, KeyError, AssertionError) as error:
-            self._broken("spec", f"the run's description cannot be recomputed: {error}")
+            self._record_violation("spec", f"the run's description cannot be recomputed: {error}")
             return
         for field, check in _FIELDS.items():
-            then, now = (_plain(getattr(one, field)) for one in (manifest, again))
-            for where, old, new in differences(then, now, field):
-                self._differs(check, where, old, new)
+            recorded, expected = _plain(getattr(manifest, field)), _plain(getattr(rebuilt, field))
+            for where, old, new in differences(recorded, expected, field):
+                self._record_difference(check, where, old, new)
 
-    def _differs(self, check: str, where: str, old: object, new: object) -> None:
-        """Report one field that would be different now.
+    def _record_difference(self, check: str, where: str, old: object, new: object) -> None:
+        """Record the difference of one field of the manifest, unless it is allowed.
 
-        Prices may be from the runner's own file.
+        Different rules, prices and cutoffs are not contradictions: a package may have a different
+        version here, and the runner may have used a separate table of prices.
         """
         leaf = where.rpartition(".")[2]
         if check == "benchmark" and (
-            leaf in _WORDS or (leaf == "sha256" and where.startswith("benchmarks"))
+            leaf in _DESCRIPTIVE_FIELDS or (leaf == "sha256" and where.startswith("benchmarks"))
         ):
             return
-        if check == "agents" and leaf == "module" and all(is_ours(str(one)) for one in (old, new)):
+        if check == "agents" and leaf == "module" and is_ours(str(old)) and is_ours(str(new)):
             return  # tradeassay's own code may move to a different file
-        said = [f"agents.{name}." for name in self._others]
-        said += [f"benchmarks.{name}.venue_sha256" for name in self._no_venue]
-        if leaf == "package" or where.startswith(tuple(said)):
-            return  # a different version, which is reported: code and rules are compared separately
-        then, now = (
-            text if len(text := str(one)) <= 60 else f"{text[:57]}..." for one in (old, new)
-        )
-        what = f"{where} is {then!r}, but here it is {now!r}"
+        reported = [f"agents.{name}." for name in self._changed_agents]
+        reported += [f"benchmarks.{name}.venue_sha256" for name in self._venue_problems]
+        if leaf == "package" or where.startswith(tuple(reported)):
+            return  # a different version, which _package_changes reports
+        recorded, expected = _shortened(old), _shortened(new)
+        what = f"{where} is {recorded!r}, but here it is {expected!r}"
         for name in self._registered:
             if where.startswith(head := f"benchmarks.{name}.config."):
-                # A benchmark with different rules is a different benchmark, whatever its id. It may
-                # still be honest.
-                other = f"{where.removeprefix(head)} is {then}, registered is {now}"
-                self._foreign.setdefault(name, []).append(other)
+                # Different rules make a different benchmark with the same id, which is not
+                # necessarily a false statement.
+                rule = f"{where.removeprefix(head)} is {recorded}, registered is {expected}"
+                self._rule_differences.setdefault(name, []).append(rule)
                 return
-        if where.startswith("models.") and leaf in _TABLED:
-            self._say("model tables", "cannot be checked", what)
+        if where.startswith("models.") and leaf in _TABLE_FIELDS:
+            self._record_claim("model tables", "cannot be checked", what)
         else:
-            self._broken(check, what)
+            self._record_violation(check, what)
 
     def _data(self) -> dict[str, DatasetEntry]:
-        """Return the data sets that are here.
+        """Return the description of every data set, and record whether its data is verified.
 
-        A missing or altered one is described as in the run.
+        A data set that is missing or different here is described as in the manifest.
         """
         manifest = self._manifest
         wanted: Mapping[str, PrepareTask] = {}
         with contextlib.suppress(TradeassayError):
-            wanted = prepare_tasks(manifest.episodes, self._known, self._home)
+            wanted = prepare_tasks(manifest.episodes, self._known_benchmarks, self._home)
         entries: dict[str, DatasetEntry] = {}
         for name, record in manifest.datasets.items():
             recorded, broken = record.sha256, ""
@@ -732,7 +777,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 if episode.dataset == name
                 and episode.window is not None
                 and episode.setting in manifest.windows
-                and (config := self._known.get(episode.benchmark)) is not None
+                and (config := self._known_benchmarks.get(episode.benchmark)) is not None
             }
             entries[name] = DatasetEntry(
                 name=record.name, sha256=recorded, facts=record.facts, sessions=(), windows=stated
@@ -742,15 +787,15 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     broken = f"the recorded world '{name}' differs from the world of its seed"
                 else:
                     snapshot = load_verified(name, Path(self._home) if self._home else None)
-                    verify_snapshot(snapshot.folder, again=self._data_again)
+                    verify_snapshot(snapshot.folder, again=self._hash_again)
                     if snapshot.sha256 != recorded:
                         broken = (
                             f"data set '{name}' has hash {snapshot.sha256[:12]}, but "
                             f"{recorded[:12]} is recorded"
                         )
-            except TradeassayError as error:  # due to this machine: not a contradiction
+            except TradeassayError as error:  # A problem of this machine is not a contradiction.
                 why = f"'{name}' is not here (sha256 {recorded[:12]}): {error}"
-                self._say("data", "cannot be checked", why)
+                self._record_claim("data", "cannot be checked", why)
                 continue
             try:
                 if not broken:
@@ -760,32 +805,33 @@ class _TradingVerifier(_Verifier[RunManifest]):
             except TradeassayError as error:
                 broken = error.message
             if broken:
-                self._broken("data", broken)
-                self._say("data", "contradicted")
+                self._record_violation("data", broken)
+                self._record_claim("data", "contradicted")
             else:
-                self._intact.add(name)
-                self._say("data", "re-derived")
+                self._verified_data.add(name)
+                self._record_claim("data", "re-derived")
         return entries
 
     def _check_episodes(self) -> None:
-        manifest, tasks = self._manifest, {}
+        manifest = self._manifest
+        tasks: dict[str, bytes] = {}
         for episode in manifest.episodes:
             task = CheckTask(
                 play=play_task(
-                    self._place, self._home, manifest, episode, self._benchmark(episode)
+                    self._folder, self._home, manifest, episode, self._benchmark(episode)
                 ),
-                data_intact=episode.dataset in self._intact,
+                data_intact=episode.dataset in self._verified_data,
                 model=manifest.models.get(episode.label),
-                no_venue=self._no_venue.get(episode.benchmark, ""),
-                other_code=self._others.get(episode.agent.name, ""),
+                venue_problem=self._venue_problems.get(episode.benchmark, ""),
+                other_code=self._changed_agents.get(episode.agent.name, ""),
             )
             tasks[episode.key] = ENCODE(task)
-        found = self._perform(tasks, "episodes played again")
+        results = self._perform(tasks, "episodes played again")
         for key in tasks:
-            if key in found:
-                self._take(CHECKED_DECODER.decode(found[key]))
-        # Every badge states the source of the answers. It must match the agent.
-        run = Run(self._place.path, manifest)
+            if key in results:
+                self._add_episode(CHECKED_DECODER.decode(results[key]))
+        # The badge of an episode states the source of its answers. It must match the agent.
+        run = Run(self._folder.path, manifest)
         for episode in manifest.episodes:
             scripted = episode.model.startswith("scripted/")
             expected: tuple[str, ...] = ("none",)
@@ -808,58 +854,68 @@ class _TradingVerifier(_Verifier[RunManifest]):
     def _benchmark(self, episode: EpisodeSpec, venue: str | None = None) -> Benchmark:
         """Return the registered benchmark with an episode's window and conversation.
 
-        If the run has different rules, its own benchmark is returned, and the report states so.
-        ``venue`` replaces a venue that is not registered here.
+        If the benchmark is not registered here or its recorded rules differ, the benchmark of the
+        manifest is returned. ``venue`` replaces a venue that is missing or different here.
         """
         registered = self._registered.get(episode.benchmark)
-        if registered is None or episode.benchmark in self._foreign:
+        if registered is None or episode.benchmark in self._rule_differences:
             benchmark = self._manifest.benchmark(episode)
         else:
             window = self._manifest.windows.get(episode.setting)
             benchmark = played_as(registered, episode, self._manifest.spec, window)
-        if venue is None or episode.benchmark not in self._no_venue:
+        if venue is None or episode.benchmark not in self._venue_problems:
             return benchmark
         return msgspec.structs.replace(
             benchmark, market=msgspec.structs.replace(benchmark.market, venue=venue)
         )
 
     def _check_scores(self) -> None:
-        if len(self._intact) == len(self._manifest.datasets):
+        if len(self._verified_data) == len(self._manifest.datasets):
             super()._check_scores()
         else:
-            self._say("scores", "cannot be checked", "data is missing or changed")
+            self._record_claim("scores", "cannot be checked", "data is missing or changed")
 
     def _scores(self) -> bytes:
-        if not self._no_venue:
-            return self._scored_as(None)
-        then = msgspec.json.decode(self._place.scores.read_bytes())
-        wrong = [
-            {
-                (where, repr(old), repr(new))
-                for where, old, new in differences(then, msgspec.json.decode(again), near=True)
-            }
-            for again in map(self._scored_as, _STAND_INS)
-        ]
-        for where, old, new in sorted(wrong[0] & wrong[1])[:1]:
-            raise ValueError(f"{where} is {old}, but recomputed it is {new}")
-        raise NotReplayable("; ".join(dict.fromkeys(self._no_venue.values())))
+        """Score the run again and return the content of ``scores.json``.
 
-    def _scored_as(self, venue: str | None) -> bytes:
+        If a venue is missing or different here, the run is scored with two substitutes. Raises
+        :class:`ValueError` for a recorded score that differs from both results, if these agree.
+        Otherwise raises :class:`NotReplayable`.
+        """
+        if not self._venue_problems:
+            return self._scores_with_venue(None)
+        recorded = msgspec.json.decode(self._folder.scores.read_bytes())
+        errors: list[set[tuple[str, str, str]]] = []
+        for venue in _SUBSTITUTE_VENUES:
+            recomputed = msgspec.json.decode(self._scores_with_venue(venue))
+            changed = differences(recorded, recomputed, near=True)
+            errors.append({(where, repr(old), repr(new)) for where, old, new in changed})
+        for where, old, new in sorted(errors[0] & errors[1])[:1]:
+            raise ValueError(f"{where} is {old}, but recomputed it is {new}")
+        raise NotReplayable("; ".join(dict.fromkeys(self._venue_problems.values())))
+
+    def _scores_with_venue(self, venue: str | None) -> bytes:
+        """Return the content of ``scores.json``. ``venue`` replaces missing and changed venues."""
         manifest = self._manifest
         tasks = score_tasks(
-            self._place, self._home, manifest, partial(self._benchmark, venue=venue)
+            self._folder, self._home, manifest, partial(self._benchmark, venue=venue)
         )
         results = self._perform(
             {key: ENCODE(task) for key, task in tasks.items()}, "agents scored again"
         )
         if len(results) < len(tasks):
-            # Possibly because of this machine, which is not a contradiction.
+            # The cause may be this machine, so it is not a contradiction.
             raise NotReplayable("a scoring process died")
         parts = [SCORED_DECODER.decode(payload) for payload in results.values()]
         level = manifest.spec.bootstrap.level
         return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts, level=level))
 
     def _perform(self, payloads: dict[str, bytes], what: str) -> dict[str, bytes]:
+        """Perform tasks on the executor and return their results by key.
+
+        ``what`` describes the tasks to the progress listener. A task whose process died has no
+        result, and a claim is recorded for it.
+        """
         results: dict[str, bytes] = {}
         tasks = [Task(key, payload) for key, payload in payloads.items()]
         performed = self._executor.perform(tasks, lambda key, sessions: None)
@@ -867,7 +923,9 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if self._progress is not None:
                 self._progress(what, done, len(tasks))
             if isinstance(result, Lost):
-                self._say("decisions", "cannot be checked", f"{result.key}: {result.reason}", 1)
+                self._record_claim(
+                    "decisions", "cannot be checked", f"{result.key}: {result.reason}", 1
+                )
             else:
                 results[result.key] = result.payload
         return results
@@ -876,155 +934,175 @@ class _TradingVerifier(_Verifier[RunManifest]):
 class _ProgramsVerifier(_Verifier[CodeManifest]):
     """Verifies a run of programs.
 
-    ``again`` replays the episodes. It is None if programs must not be examined. ``_closed`` is the
-    reason why the benchmark cannot be opened. Then only the parts that need no program are checked.
+    ``examine`` replays the episodes and examines their programs. It is None if programs must not be
+    examined. ``_unavailable`` is the reason why the benchmark cannot be opened. In that case only
+    the parts that need no program are checked. ``_changed_packages`` lists the recorded versions of
+    packages and Python that differ from the installed versions.
     """
 
     def __init__(
         self,
-        place: RunFolder,
+        folder: RunFolder,
         manifest: CodeManifest,
         copies: Path | None,
-        again: ExamineAgain | None,
+        examine: ExamineAgain | None,
     ) -> None:
-        super().__init__(place, manifest)
-        self._again = again
+        super().__init__(folder, manifest)
+        self._examine = examine
         self._spec: CodeSpec | None = None
         self._protocol: CodeProtocol | None = None
-        self._closed = ""
-        self._elsewhere: list[str] = []
+        self._unavailable = ""
+        self._changed_packages: list[str] = []
         if manifest.benchmark not in code_benchmarks():
-            self._closed = f"benchmark '{manifest.benchmark}' is not registered here"
+            self._unavailable = f"benchmark '{manifest.benchmark}' is not registered here"
             return
         self._spec = recorded_code_spec(manifest)
-        foreign = [str(one) for one in code_departures(self._spec) if one.rule]
-        if foreign:
-            self._closed = (
-                f"the rules differ from those of '{manifest.benchmark}': {'; '.join(foreign)}"
+        rules = [str(departure) for departure in code_departures(self._spec) if departure.rule]
+        if rules:
+            self._unavailable = (
+                f"the rules differ from the rules of '{manifest.benchmark}': {'; '.join(rules)}"
             )
             return
         try:
             self._protocol = reopen(manifest, copies)
         except TradeassayError as error:
-            self._closed = str(error)
+            self._unavailable = str(error)
 
     def _check_manifest(self) -> None:
         before, manifest, spec = len(self._violations), self._manifest, self._spec
         if spec is not None:
             if sha256_of(spec) != manifest.work_sha256:
-                self._broken("spec", "the spec does not match its hash in the manifest")
+                self._record_violation("spec", "the spec does not match its hash in the manifest")
             if manifest.asked != _plain(spec):
-                self._broken("spec", "the spec contains a field that the benchmark does not have")
+                self._record_violation(
+                    "spec", "the spec contains a field that the benchmark does not have"
+                )
             if spec.benchmark != manifest.benchmark:
-                self._broken(
+                self._record_violation(
                     "spec", f"the spec is of '{spec.benchmark}', not of '{manifest.benchmark}'"
                 )
         if not manifest.secret:
-            self._broken("spec", "the secret of its draws is missing")
+            self._record_violation("spec", "the secret of its draws is missing")
         if self._protocol is not None:
             self._compare_manifest(self._protocol)
         if len(self._violations) > before:
-            self._say("rules", "contradicted")
-        elif self._closed:
-            self._say("rules", "cannot be checked", self._closed)
+            self._record_claim("rules", "contradicted")
+        elif self._unavailable:
+            self._record_claim("rules", "cannot be checked", self._unavailable)
         else:
-            self._say("rules", "re-derived")
+            self._record_claim("rules", "re-derived")
 
     def _compare_manifest(self, protocol: CodeProtocol) -> None:
-        """Describe the run as if it started now and compare it with its manifest.
+        """Build the facts of the run anew and compare them with the manifest.
 
-        If the benchmark of another package has different rules here, it is a different version.
-        This is not a contradiction, and no program can be examined with it.
+        If a benchmark of another package has different rules here, it is a different version of the
+        benchmark. This is not a contradiction, but programs cannot be examined with it.
         """
         manifest, rules = self._manifest, list[str]()
         try:
-            then, now = manifest.facts, protocol.facts()
-            for name in sorted({*then, *now}):
-                old, new = then.get(name, "missing"), now.get(name, "missing")
+            recorded, installed = manifest.facts, protocol.facts()
+            for name in sorted({*recorded, *installed}):
+                old, new = recorded.get(name, "missing"), installed.get(name, "missing")
                 if old != new and name.startswith("package "):
-                    self._elsewhere.append(f"{name.removeprefix('package ')} {old[:12]}")
+                    recorded_package = f"{name.removeprefix('package ')} {old[:12]}"
+                    self._changed_packages.append(recorded_package)
                     self._notes.append(
-                        f"programs were examined with {self._elsewhere[-1]}, here with {new[:12]}"
+                        f"programs were examined with {recorded_package}, here with {new[:12]}"
                     )
                 elif old != new:
                     rules.append(f"{name} is {old[:12]}, but here it is {new[:12]}")
             if rules and not is_ours(type(protocol).__module__):
                 package = code_protocols.package(manifest.benchmark)
-                whose = f"'{manifest.benchmark}'{f' in {package}' if package else ''}"
-                self._closed = f"the rules differ from those of {whose}: {'; '.join(rules)}"
+                registered = f"'{manifest.benchmark}'{f' in {package}' if package else ''}"
+                self._unavailable = (
+                    f"the rules differ from the rules of {registered}: {'; '.join(rules)}"
+                )
                 self._protocol = None
                 return
             if code_episodes(manifest.benchmark, protocol) != manifest.episodes:
-                self._broken("spec", "the episodes do not match the spec")
+                self._record_violation("spec", "the episodes do not match the spec")
             if protocol.notes != manifest.notes:
-                self._broken("spec", "the notes do not match the spec")
+                self._record_violation("spec", "the notes do not match the spec")
         except (TradeassayError, KeyError) as error:
-            self._broken("spec", f"the run's description cannot be recomputed: {error}")
+            self._record_violation("spec", f"the run's description cannot be recomputed: {error}")
             return
-        kept, known = (
-            _plain(one or {})
-            for one in (manifest.models, priced_models(protocol, manifest.episodes))
-        )
-        for where, was, here in differences(kept, known, "models"):
-            what = f"{where} is {was!r}, but here it is {here!r}"
-            if where.rpartition(".")[2] in _TABLED or not kept:
-                self._say("model tables", "cannot be checked", what)
+        recorded_models = _plain(manifest.models or {})
+        known_models = _plain(priced_models(protocol, manifest.episodes) or {})
+        for where, old_value, new_value in differences(recorded_models, known_models, "models"):
+            what = f"{where} is {old_value!r}, but here it is {new_value!r}"
+            if where.rpartition(".")[2] in _TABLE_FIELDS or not recorded_models:
+                self._record_claim("model tables", "cannot be checked", what)
             else:
-                self._broken("models", what)
+                self._record_violation("models", what)
         for what in rules:
-            self._broken("benchmark", what)
+            self._record_violation("benchmark", what)
         python = manifest.versions.python.split(".")[:2]
         if python != present_versions().python.split(".")[:2]:
-            self._elsewhere.append(f"Python {'.'.join(python)}")
+            self._changed_packages.append(f"Python {'.'.join(python)}")
 
     def _check_episodes(self) -> None:
-        again: Mapping[str, Replayed | TradeassayError] = {}
-        why = self._closed or "the examination of programs was turned off"
-        if self._again is not None and self._protocol is not None:
+        replays: Mapping[str, Replayed | TradeassayError] = {}
+        why = self._unavailable or "the examination of programs was turned off"
+        if self._examine is not None and self._protocol is not None:
             try:
-                again = self._again(self._protocol)
+                replays = self._examine(self._protocol)
             except NotReplayable as error:
                 why = str(error)
             except (TradeassayError, KeyError) as error:
-                self._broken("programs", f"the programs cannot be examined again: {error}")
+                self._record_violation(
+                    "programs", f"the programs cannot be examined again: {error}"
+                )
         for episode in self._manifest.episodes:
-            replayed = again.get(episode.key)
-            dated = self._manifest.models or {}
-            checked = check_program(self._place, episode, self._protocol, replayed, why, dated)
+            replayed = replays.get(episode.key)
+            records = self._manifest.models or {}
+            checked = check_program(self._folder, episode, self._protocol, replayed, why, records)
             if checked.violations and isinstance(replayed, Replayed):
-                # Programs may behave differently with other packages, or be too slow for a busy
-                # machine. The record is then accepted, and the report states so. A record that
-                # contradicts itself is still wrong.
-                late = replayed.late or _by_the_clock(
-                    self._place.events(episode.key).read_bytes(), replayed.events
+                # Programs may behave differently with other packages, or be too slow on a busy
+                # machine. The recorded results are then accepted, and the claim cannot be checked.
+                # A record that contradicts itself is still false.
+                timed_out = replayed.timed_out or _differs_by_timeout(
+                    self._folder.events(episode.key).read_bytes(), replayed.events
                 )
                 reasons = []
-                if self._elsewhere:
-                    reasons.append(f"they were examined with {', '.join(self._elsewhere)}")
-                if late:
+                if self._changed_packages:
+                    reasons.append(f"they were examined with {', '.join(self._changed_packages)}")
+                if timed_out:
                     reasons.append("one exceeded its time limit, here or as stated by the runner")
                 if reasons:
                     reason = f"their results differ here; {' and '.join(reasons)}"
                     checked = check_program(
-                        self._place, episode, self._protocol, None, reason, dated
+                        self._folder, episode, self._protocol, None, reason, records
                     )
-            self._take(checked)
+            self._add_episode(checked)
 
     def _scores(self) -> bytes:
         if self._protocol is None:
-            raise NotReplayable(self._closed)
-        return code_scores(self._protocol, self._manifest, self._place)
+            raise NotReplayable(self._unavailable)
+        return code_scores(self._protocol, self._manifest, self._folder)
 
 
-def _by_the_clock(then: bytes, now: bytes) -> bool:
-    """Return whether the first different line is a time-out that hides no failure here."""
-    pairs = zip(then.splitlines(), now.splitlines(), strict=False)
-    line, again = next((pair for pair in pairs if pair[0] != pair[1]), (b"", b""))
-    if not OUT_OF_TIME.search(line):
+def _differs_by_timeout(recorded: bytes, replayed: bytes) -> bool:
+    """Return whether the first different line of two journals is explained by a time-out.
+
+    The recorded line must contain a time-out, and no test that is recorded as passed may have a
+    different result in the replay.
+    """
+    pairs = zip(recorded.splitlines(), replayed.splitlines(), strict=False)
+    old_line, new_line = next((pair for pair in pairs if pair[0] != pair[1]), (b"", b""))
+    if not OUT_OF_TIME.search(old_line):
         return False
-    changed = differences(*(msgspec.json.decode(one)["result"] for one in (line, again)))
-    return not any(b'"passed"' in msgspec.json.encode(was) for _, was, _ in changed)
+    old_result = msgspec.json.decode(old_line)["result"]
+    new_result = msgspec.json.decode(new_line)["result"]
+    changed = differences(old_result, new_result)
+    return not any(b'"passed"' in msgspec.json.encode(old) for _, old, _ in changed)
+
+
+def _shortened(value: object) -> str:
+    """Return a value as text of at most 60 characters."""
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _plain(value: object) -> Any:
+    """Return a value as the JSON types of its canonical form."""
     return msgspec.json.decode(canonical_json(value))

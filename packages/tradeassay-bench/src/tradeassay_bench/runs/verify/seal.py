@@ -1,9 +1,9 @@
 """Seal a run or a plan in one file, with a hash that can be printed in a paper or registered.
 
 The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path. Leaves and inner
-nodes are hashed with different first bytes, so that they cannot be confused. A root that was
-published before a result was known proves that the sealed files were not changed since. It does not
-prove their author or their truth. ``verify`` checks their truth.
+nodes are hashed with different first bytes, so that they cannot be confused. A published root
+proves that the sealed files have not changed since the publication. It does not prove their author
+or their truth. ``verify`` checks their truth.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from tradeassay_bench.runs.store.manifest import Manifest, RunManifest, read_man
 SEAL = "seal.json"
 MOST_FILES = 200_000
 MOST_BYTES = 8 * 1024**3
-"""The maximum size of an archive's content, in bytes. A larger one is refused before unpacking."""
+"""The maximum size of an archive's content, in bytes. Larger archives are not unpacked."""
 SMALL = 256 * 1024**2
+"""The size of content, in bytes, up to which any ratio of compression is accepted."""
 DENSEST = 200
-"""The maximum ratio of compression. Larger records never compress better, only a bomb does."""
+"""The maximum ratio of compression of larger content. Only a zip bomb compresses better."""
 _PATH = re.compile(
     r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*"
 )
@@ -51,7 +52,7 @@ class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
-    """An intact seal: its kind, its root, and the number of files."""
+    """The facts about an intact seal: its kind, its root, and the number of sealed files."""
 
     kind: Literal["run", "plan"]
     root: str
@@ -59,7 +60,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merkle_root(files: Mapping[str, str]) -> str:
-    """Return the root over files, given as path -> SHA-256 of the content."""
+    """Return the Merkle root of files. ``files`` maps paths to the SHA-256 of their content."""
     if not files:
         raise RunError("the folder has no files to seal", hint="give the folder of a run")
     level = [
@@ -67,8 +68,8 @@ def merkle_root(files: Mapping[str, str]) -> str:
         for path, digest in sorted(files.items())
     ]
     while len(level) > 1:
-        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
-        # A node without a pair moves up unchanged. It is never paired with itself.
+        pairs = [level[index : index + 2] for index in range(0, len(level), 2)]
+        # The last node of an odd level moves up unchanged. It is never paired with itself.
         level = [
             hashlib.sha256(b"\x01" + b"".join(pair)).digest() if len(pair) == 2 else pair[0]
             for pair in pairs
@@ -77,7 +78,7 @@ def merkle_root(files: Mapping[str, str]) -> str:
 
 
 def seal_run(folder: Path | str, file: Path | str) -> Sealed:
-    """Write a finished run into one file and return its root.
+    """Write the seal of a finished run to ``file`` and return the facts about the seal.
 
     Raises :class:`RunError` for an unfinished run.
     """
@@ -85,39 +86,39 @@ def seal_run(folder: Path | str, file: Path | str) -> Sealed:
 
 
 def _content(path: Path) -> dict[str, bytes]:
-    """Return the record of a finished run, by path."""
+    """Return the files of a finished run's record: their content by path.
+
+    Raises :class:`RunError` for an unfinished run.
+    """
     manifest = read_manifest(path / "manifest.json")
     place = RunFolder(path)
     if not place.scores.is_file() or not all(
-        place.outcome(one.key).is_file() for one in manifest.episodes
+        place.outcome(episode.key).is_file() for episode in manifest.episodes
     ):
         raise RunError(f"{path} has not ended", hint=f"tradeassay resume {path}, or seal its plan")
     content = {
         "manifest.json": place.manifest.read_bytes(),
         "scores.json": place.scores.read_bytes(),
     }
-    for one in manifest.episodes:
-        for each in (place.events(one.key), place.outcome(one.key), place.dialogue(one.key)):
-            if each.is_file():
-                content[each.relative_to(path).as_posix()] = each.read_bytes()
-        tape = place.models / f"{one.key}.jsonl"
-        if tape.is_file():
-            content[tape.relative_to(path).as_posix()] = tape.read_bytes()
+    for episode in manifest.episodes:
+        key = episode.key
+        recording = place.models / f"{key}.jsonl"
+        for file in (place.events(key), place.outcome(key), place.dialogue(key), recording):
+            if file.is_file():
+                content[file.relative_to(path).as_posix()] = file.read_bytes()
     return content | _summaries(manifest)
 
 
 def run_root(folder: Path) -> str:
-    """Return the root that the seal of a finished run would have."""
+    """Return the root of a finished run's seal, without writing the seal."""
     return merkle_root({path: sha256_bytes(body) for path, body in _content(folder).items()})
 
 
 def _summaries(manifest: Manifest) -> dict[str, bytes]:
-    """Return the human-readable parts of a seal: the data's hashes and the environment."""
-    data = (
-        {name: one.sha256 for name, one in manifest.datasets.items()}
-        if isinstance(manifest, RunManifest)
-        else {}
-    )
+    """Return two files of a seal for human readers: the hashes of the data, and the versions."""
+    data: dict[str, str] = {}
+    if isinstance(manifest, RunManifest):
+        data = {name: record.sha256 for name, record in manifest.datasets.items()}
     return {
         "data.json": canonical_json(data),
         "environment.json": canonical_json(manifest.versions),
@@ -125,7 +126,7 @@ def _summaries(manifest: Manifest) -> dict[str, bytes]:
 
 
 def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes]) -> Sealed:
-    """Write files with the root of their hashes into an archive. Return the seal."""
+    """Write files and the root of their hashes into an archive. Return the facts about the seal."""
     hashes = {path: sha256_bytes(body) for path, body in content.items()}
     for path in hashes:
         if not _PATH.fullmatch(path):
@@ -135,9 +136,8 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
         made = Path(place) / "made.zip"
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
             for path, body in ((SEAL, canonical_json(head)), *sorted(content.items())):
-                entry = zipfile.ZipInfo(
-                    path, (1980, 1, 1, 0, 0, 0)
-                )  # the same files give the same archive
+                # With a constant time, the same files give the same archive.
+                entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, body)
@@ -145,7 +145,7 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
             write_atomic(file, made.read_bytes())
         except OSError as error:
             raise UserError(
-                f"{file} cannot be written: {error.strerror}", hint="name another file"
+                f"{file} cannot be written: {error.strerror}", hint="choose a different file"
             ) from error
     return Sealed(kind=kind, root=head.root, files=len(hashes))
 
@@ -154,13 +154,14 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
 def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
     """Check a seal and unpack it for the duration of the block.
 
-    Every file is hashed, and the root is computed from the hashes, before anything inside is read.
-    Raises :class:`RunError` if the seal is broken.
+    Yields the folder with the sealed files, and the facts about the seal. Every file is hashed, and
+    the root is checked, before any sealed file is read. Raises :class:`RunError` if the seal is
+    broken.
     """
     if file.suffix.lower() == ".html":
         raise RunError(
-            f"{file} is a page, which proves nothing by itself",
-            hint="verify its run's folder, or its seal",
+            f"{file} is an HTML page, which cannot be verified",
+            hint="verify the folder or the seal of its run",
         )
     with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
         folder = Path(place) / "run"
@@ -171,7 +172,8 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise RunError(
-                    f"{file} is not a whole archive: {error}", hint="get it again"
+                    f"{file} is not a whole archive: {error}",
+                    hint="request the file again from its author",
                 ) from error
             raise RunError(
                 f"{file} cannot be unpacked: the disk is full",
@@ -186,7 +188,8 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
             struct.error,
         ) as error:
             raise RunError(
-                f"{file} is not a whole archive: {error}", hint="get it again"
+                f"{file} is not a whole archive: {error}",
+                hint="request the file again from its author",
             ) from error
         try:
             head = msgspec.json.decode((folder / SEAL).read_bytes(), type=SealHead)
@@ -220,9 +223,9 @@ def open_seal(file: Path) -> Iterator[tuple[Path, Sealed]]:
 
 
 def seal_beside(folder: Path, root: str) -> Path | None:
-    """Return the seal next to a run's folder.
+    """Return the path of the seal next to a run's folder, or None if there is no seal.
 
-    Raises :class:`RunError` for a seal of other files.
+    Raises :class:`RunError` if the seal does not have the kind "run" and the given ``root``.
     """
     file = folder.with_name(f"{folder.name}.seal")
     if not file.is_file():
@@ -239,7 +242,8 @@ def seal_beside(folder: Path, root: str) -> Path | None:
 def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
     """Unpack an archive into a folder, and return the hashes of its files by path."""
     entries = archive.infolist()
-    packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
+    packed = sum(entry.compress_size for entry in entries)
+    size = sum(entry.file_size for entry in entries)
     if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
         raise RunError(
             f"{file} is too large to be unpacked", hint="verify the run's folder instead"
