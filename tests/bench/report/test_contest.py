@@ -139,7 +139,7 @@ def test_places_over_markets_need_a_difference(cell):
     assert markets_words(found).endswith("cannot be told apart, bad is behind.")
     pair = [market(one.dataset, agents=cell.agents[:2]) for one in three]
     assert markets_words(over_markets(pair, 0.95)[0]).endswith(
-        "none can."
+        "no agents can be told apart."
     )  # three of three may be chance
     settings = [{"mask": "bright"}, {"mask": "blinded"}]
     both = over_markets(

@@ -140,7 +140,7 @@ def test_a_named_baseline_is_not_added_again():
         ({"name": "a/b"}, "name 'a/b' is not a valid folder name"),
         ({"name": ".."}, "is not a valid folder name"),
         ({"name": ""}, "is not a valid folder name"),
-        ({"benchmarks": ()}, "no benchmark is given"),
+        ({"benchmarks": ()}, "benchmarks: no value is given"),
         ({"agents": ()}, "agents: no value is given"),
         ({"seeds": ()}, "seeds: no value is given"),
         ({"seeds": (1, 1)}, "seeds: '1' is given twice"),

@@ -1,8 +1,9 @@
-"""Write the sentences of a report.
+"""Write the sentences of a run's report.
 
-They name the best agent, compare it with the baseline, and compare agents between settings. This
-module decides nothing. The scores record whether two agents differ significantly, after Holm's
-correction for the number of agents compared in one table. Tiers are in the summary.
+The sentences name the best agent, compare agents with the baseline, and compare agents between
+settings. This module computes no statistics. The scores state which agents differ significantly
+from the baseline, after Holm's correction for the number of agents in one table. The summary
+contains the tiers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tradeassay_bench.runs.summary import (
 )
 
 MOSTLY_REFUSED = 0.5
-"""The smallest share of refused orders for which a sentence reports an account's refusals."""
+"""The minimum share of refused orders for a sentence about an agent's refused orders."""
 _PLURALS = {
     " beats ": " beat ",
     " falls ": " fall ",
@@ -42,7 +43,7 @@ class BestAnswer(msgspec.Struct, frozen=True):
 
 
 def setting_badges(setting: SettingSummary) -> BadgeTexts:
-    """Return the badges of a setting. The badge of the most live source of answers is first."""
+    """Return the badges of a setting, with the sources of its models' answers."""
     there = {agent.model.answers for agent in setting.agents if agent.model is not None}
     return badge_words(setting.badges, [kind for kind in ANSWERS if kind in there])
 
@@ -50,7 +51,7 @@ def setting_badges(setting: SettingSummary) -> BadgeTexts:
 def cost_line(agent: AgentSummary) -> str:
     """Return the line below a model's name, e.g. ``scripted model · 1.0M tokens · $0.00``.
 
-    It is empty for a rule.
+    The line is empty for a rule.
     """
     if agent.model is None:
         return ""
@@ -86,9 +87,10 @@ def _standing_of(versus: AgainstBaseline, sentence: str) -> AgentStanding:
 
 
 def in_words(setting: SettingSummary) -> tuple[str, ...]:
-    """Return sentences that compare every agent with the baseline.
+    """Return sentences about all agents of a setting, first their comparisons with the baseline.
 
-    Agents with the same result share a sentence.
+    Agents with the same comparison share a sentence. Further sentences are about seeds, refused
+    orders and exceptions.
     """
     names_by_sentence: dict[str, list[str]] = {}
     for agent in setting.ranked:
@@ -155,10 +157,10 @@ def answer(setting: SettingSummary) -> BestAnswer:
     if not rivals:
         headline = "No agent is ranked: too many sessions had no usable answer."
         return BestAnswer(headline, (*contest_words(setting), *others))
-    # A statement about all ranked agents may be false for an agent that failed too often.
+    # An agent that failed too often has no rank, so a sentence about all agents must exclude it.
     kind = "agent" if len(rivals) == len(played) else "ranked agent"
     best, one = rivals[0], len(rivals) == 1
-    # The best agent follows the baseline if the baseline returned more.
+    # If the baseline returned more than the best agent, the sentence states this first.
     subject = (
         f"After {phrase}, {best.name}"
         if returned is not None and returned > (best.result.value or 0.0)
@@ -167,8 +169,8 @@ def answer(setting: SettingSummary) -> BestAnswer:
     highest = "the highest return" if kind == "agent" else f"the highest return of a {kind}"
     tier = setting.contest.tiers[0] if setting.contest is not None and len(rivals) > 1 else ()
     if winners and tier == (winners[0],):
-        # The best agent differs from every rival. An agent is not better than a rival because it
-        # beats the baseline.
+        # The best agent is alone in the first tier. Without this condition, an agent that beats the
+        # baseline need not be better than its rivals.
         headline = (
             f"{winners[0]} is best: it beats {phrase} and every other {kind} by more than "
             "chance explains."
@@ -191,7 +193,7 @@ def answer(setting: SettingSummary) -> BestAnswer:
         headline = f"{best.name} {best.versus.said_of(phrase)}."
     else:
         headline = f"No {kind} can be told apart from {phrase}."
-    # The highest return and its difference from the baseline, both with their intervals.
+    # The highest return and the excess return versus the baseline, both with intervals.
     bounds = numbers.interval("cumulative_return", best.result)
     leader = f"{subject} has {highest}, {numbers.written(best.result.value or 0.0, 'change')}"
     leader += f" ({bounds})" if bounds else ""
@@ -204,7 +206,7 @@ def answer(setting: SettingSummary) -> BestAnswer:
 
 
 def contest_words(setting: SettingSummary) -> list[str]:
-    """Return sentences on the tiers and on the agents that are not ranked."""
+    """Return sentences about the tiers and about the agents that are not ranked."""
     contest = setting.contest
     without = [
         f"{agent.name} is not ranked: {agent.unranked}."
@@ -222,7 +224,7 @@ def contest_words(setting: SettingSummary) -> list[str]:
         )
     elif others_count:
         sentences.append(
-            f"{_list(first)} share the first tier: they cannot be told apart from its best."
+            f"{_list(first)} share the first tier: they cannot be told apart from the best agent."
         )
     elif len(first) > 1:
         sentences.append(
@@ -233,21 +235,21 @@ def contest_words(setting: SettingSummary) -> list[str]:
 
 
 def markets_words(comparison: OverMarkets, title: str = "") -> str:
-    """Return a sentence on the best agents over several markets.
+    """Return sentences about the mean places of agents over several markets.
 
-    It includes the critical difference of mean ranks.
+    ``title`` names the options of the comparison.
     """
     ranks, need = comparison.places.mean_ranks, comparison.places.difference
     means = ", ".join(f"{name} {value:.1f}" for name, value in ranks.items())
     text = f"Over {comparison.places.markets} markets{title} the mean places are {means}. "
     text += (
-        f"Two agents can be told apart when theirs differ by {need:.1f} (Nemenyi, "
+        f"Two agents can be told apart if their mean places differ by {need:.1f} (Nemenyi, "
         f"{comparison.places.level:.0%}): "
     )
     first = comparison.places.groups[0] if comparison.places.groups else ()
     behind = [name for name in ranks if name not in first]
     if not behind:
-        return text + "none can."
+        return text + "no agents can be told apart."
     return (
         text + f"{_list(first)} cannot be told apart, {_list(behind)} {_verb(behind, 'is', 'are')} "
         "behind."
@@ -255,7 +257,7 @@ def markets_words(comparison: OverMarkets, title: str = "") -> str:
 
 
 def setting_title(comparison: OverMarkets, among: Sequence[OverMarkets]) -> str:
-    """Return the options, in brackets, that distinguish a comparison from the rest of the run."""
+    """Return the options that distinguish a comparison from all others, in brackets."""
     apart = [
         value
         for key, value in comparison.options.items()
@@ -265,13 +267,14 @@ def setting_title(comparison: OverMarkets, among: Sequence[OverMarkets]) -> str:
 
 
 def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
+    """Return the comparison of an agent's result in one setting with the reference setting."""
     if arm.versus is None:
         return AgentStanding("none", "not compared", f"was not compared with {reference}")
     return _standing_of(arm.versus, arm.versus.sentence)
 
 
 def contrast_in_words(contrast: Contrast) -> tuple[str, ...]:
-    """Return a contrast as sentences, one for every agent and setting."""
+    """Return a contrast as sentences, one for every agent and every setting but the reference."""
     first, *others = contrast.labels
     sentences = []
     for row in contrast.rows:

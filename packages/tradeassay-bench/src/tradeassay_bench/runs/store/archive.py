@@ -12,9 +12,9 @@ answers. The questions are stored as hashes only, so that a recording contains n
     episodes/<key>/outcome.json
     models/<key>.jsonl        answers by the hash of their question
 
-``recorded/NAME`` is a recording in the folder of ``TRADEASSAY_RECORDINGS``, else in the installed
-package ``tradeassay-recordings``, else in the checkout. Each has a folder per model and a file per
-run.
+``recorded/NAME`` is a recording in the folder that the environment variable
+``TRADEASSAY_RECORDINGS`` names, else in the installed package ``tradeassay-recordings``, else in
+the checkout. Such a folder has a subfolder per model with a file per run.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ AUDIT = ".audit"
 PACKAGE = "tradeassay_recordings"
 FOLDER = "TRADEASSAY_RECORDINGS"
 MOST_BYTES = 2**30
-"""The largest size of an unpacked recording, in bytes."""
+"""The maximum size of an unpacked recording, in bytes."""
 MOST_AT_ONCE = 2**26
-"""The largest size of one file in a recording, and of one header of the archive, in bytes."""
+"""The maximum size of a single read from the archive, in bytes."""
 MOST_FILES = 50_000
-"""The largest number of files in a recording."""
+"""The maximum number of files in a recording."""
 SEASON = "season.json"
 """The file that replaces the manifest in a recorded season of the arena."""
 _LABEL = "recording.json"
@@ -92,8 +92,10 @@ _LABEL = "recording.json"
 class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
     """The label of a recording.
 
-    ``files`` are the hashes of all other files in it. ``engine`` and ``precision`` are stated by
-    the person who recorded it. ``recorded`` is the day of the last answer.
+    ``files`` contains the hashes of all other files in the recording, by name. ``engine`` and
+    ``precision`` are stated by the person who made the recording. ``recorded`` is the day of the
+    last answer. ``complete`` is true if the recording contains scores. ``command`` is the command
+    that makes the recording again.
     """
 
     format: int = RECORDING_FORMAT
@@ -112,7 +114,7 @@ class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One named recording. Its ``name`` follows ``recorded/``."""
+    """A named recording. ``name`` is the part after ``recorded/``."""
 
     name: str
     path: str
@@ -133,7 +135,8 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
         Raises :class:`RunError` for a recorded season of the arena.
         """
         manifest = read_manifest(self.folder / "manifest.json")
-        if not all(_PLAIN.fullmatch(one.key) and "/" not in one.key for one in manifest.episodes):
+        keys = [episode.key for episode in manifest.episodes]
+        if not all(_PLAIN.fullmatch(key) and "/" not in key for key in keys):
             raise RunError(
                 "the recording has an episode whose key is not a valid folder name",
                 hint="do not use it",
@@ -142,7 +145,7 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_season(self) -> bool:
-        """Return whether it is a recorded season of the arena."""
+        """Return whether the recording contains a season of the arena."""
         return SEASON in self.label.files
 
 
@@ -168,30 +171,30 @@ def refuse_own_programs(spec: RunSpec) -> None:
     # machine.
     if any(agent.name == OWN_FILE for agent in spec.agents):
         raise RunError(
-            "it contains a program from a user's own file, which is not executed here",
-            hint="record the models without it",
+            "the run contains a program from a user's own file, which is not executed here",
+            hint="record the models without that program",
         )
 
 
 def pack_recording(
     folder: Path, file: Path, *, engine: str, precision: str, command: str = ""
 ) -> RecordingLabel:
-    """Pack a run's answers into ``file``. The same run gives the same bytes.
+    """Pack a run's answers into ``file`` and return the label. The same run gives the same bytes.
 
-    ``command`` is the command that records it again. Raises :class:`RunError` if the run does not
-    exist or has no model.
+    ``command`` is the command that makes the recording again. Raises :class:`RunError` if the
+    folder does not contain a run, or if the run has no answers of models.
     """
     manifest = read_manifest(folder / "manifest.json")
     if isinstance(manifest, RunManifest):
         refuse_own_programs(manifest.spec)
     place = RunFolder(folder)
-    found = {"manifest.json": place.manifest.read_bytes()}
+    content = {"manifest.json": place.manifest.read_bytes()}
     if place.scores.is_file():
-        found["scores.json"] = place.scores.read_bytes()
+        content["scores.json"] = place.scores.read_bytes()
     moment = 0.0
     for episode in manifest.episodes:
         if (outcome := place.outcome(episode.key)).is_file():
-            found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
+            content[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
         answers = place.models / f"{episode.key}.jsonl"
         if not answers.is_file():
             continue
@@ -201,44 +204,44 @@ def pack_recording(
         # of an episode, dialogues number the questions of a step).
         lines = list(read_dialogue(place.dialogue(episode.key)))
         ids = [tuple(map(content_id, messages)) for messages in whole_messages(lines)]
-        left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
+        left = Counter((line.step, messages) for line, messages in zip(lines, ids, strict=True))
 
-        def asked(question: RecordedQuestion, left: Counter[Any] = left) -> bool:
+        def is_in_dialogue(question: RecordedQuestion, left: Counter[Any] = left) -> bool:
             left[question.step, question.messages] -= 1
             return left[question.step, question.messages] >= 0
 
-        found[f"models/{episode.key}.jsonl"] = without_texts(
-            answers, asked if lines else lambda question: True
+        content[f"models/{episode.key}.jsonl"] = without_texts(
+            answers, is_in_dialogue if lines else lambda question: True
         )
     return write_recording(
         file,
-        found,
+        content,
         benchmarks=benchmarks_of(manifest),
         engine=engine,
         precision=precision,
         command=command,
         recorded=day_of(moment),
         python=manifest.versions.python,
-        complete="scores.json" in found,
+        complete="scores.json" in content,
     )
 
 
-def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
-    """Write a recording of ``found``, files by name, and return its label.
+def write_recording(file: Path, content: dict[str, bytes], **stated: Any) -> RecordingLabel:
+    """Write a recording and return its label.
 
-    ``said`` contains the fields of the label that are not counted here. Raises :class:`RunError` if
-    no model answered.
+    ``content`` contains the files by name. ``stated`` contains the fields of the label that are not
+    computed from the files. Raises :class:`RunError` if there are no answers.
     """
-    found = {name: without_secrets(content) for name, content in found.items()}
-    counted = count_answers(found)
+    content = {name: without_secrets(data) for name, data in content.items()}
+    counted = count_answers(content)
     if not counted["models"]:
         raise RunError(
             f"{file.name} would contain no recorded answers", hint="give a run with models"
         )
-    files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
-    label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
+    files = {name: sha256_bytes(data) for name, data in sorted(content.items())}
+    label = msgspec.convert({**stated, **counted, "files": files}, RecordingLabel)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_packed(file, {_LABEL: without_secrets(_label_text(label))} | found)
+    write_packed(file, {_LABEL: without_secrets(_label_text(label))} | content)
     return label
 
 
@@ -246,12 +249,15 @@ def _label_text(label: RecordingLabel) -> bytes:
     return msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"
 
 
-def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the counted fields of a label: the models, and the numbers of answers and tokens."""
+def count_answers(content: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the fields of a label that are computed from the files.
+
+    These are the models, and the numbers of answers and tokens.
+    """
     lines = []
-    for name, content in found.items():
+    for name, data in content.items():
         if name.startswith("models/"):
-            lines.extend(parse_recording(Path(name), content).answers)
+            lines.extend(parse_recording(Path(name), data).answers)
     return {
         "models": tuple(sorted({line.asked.model for line in lines})),
         "answers": len(lines),
@@ -272,9 +278,7 @@ def write_packed(file: Path, content: dict[str, bytes]) -> None:
 
 
 def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
-    """Return the ids of the benchmarks of a manifest."""
-    # In the order of the manifest's records, which are sorted by name. The order of a spec is
-    # arbitrary.
+    """Return the ids of a manifest's benchmarks, in the order of the manifest's records."""
     return (
         tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
     )
@@ -283,7 +287,7 @@ def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
 def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
     """Return the named recordings, sorted.
 
-    ``suffix`` selects recordings of runs or recordings of memory audits.
+    ``suffix`` selects the recordings of runs (the default) or of memory audits (:data:`AUDIT`).
     """
     if configured := os.environ.get(FOLDER):
         roots = [Path(configured)]
@@ -305,8 +309,8 @@ def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
 def find_recording(name: str, *benchmarks: str) -> Path:
     """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or a path.
 
-    With ``benchmarks``, only recordings of these benchmarks count. Raises :class:`UserError` with
-    similar names if there is none.
+    With ``benchmarks``, only recordings with one of these benchmarks are considered. Raises
+    :class:`UserError` if no recording matches, and if several do.
     """
     if Path(name).is_file():
         chosen = [(name, Path(name), read_label(Path(name)))]
@@ -342,10 +346,9 @@ def find_recording(name: str, *benchmarks: str) -> Path:
 
 
 def find_audit(name: str, dataset: str) -> Path:
-    """Return the folder of a model's recorded answers about its memory of a data set.
+    """Return a folder with a model's recorded answers about its memory of a data set.
 
-    No network is needed. Raises :class:`UserError` if there is no audit of the model on that data
-    set.
+    Raises :class:`UserError` if there is no recorded audit of the model on that data set.
     """
     audits = {
         recording.name.partition("/recall-")[2]: Path(recording.path)
@@ -369,9 +372,9 @@ GET_RECORDINGS = (
 
 
 def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
-    """Unpack a recording into the user's folder and check it.
+    """Unpack a recording into the user's data folder, check it, and return it.
 
-    An intact unpacked copy is used without unpacking. Raises :class:`RunError` if the recording is
+    If there is an intact unpacked copy, it is used. Raises :class:`RunError` if the recording is
     damaged or does not match its label.
     """
     folder = data_home(home) / "recordings" / sha256_file(file)[:16]
@@ -442,7 +445,7 @@ _PLAIN = re.compile(r"(?!.*\.\.)[\w+=,@-][\w+=.,@-]{0,239}(/[\w+=,@-][\w+=.,@-]{
 
 
 class _Bounded(lzma.LZMAFile):
-    """The bytes of an archive with an upper limit, because a header can claim any size."""
+    """A decompressed archive with limits on its size, because a header can state any size."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
@@ -468,57 +471,60 @@ def _label(content: bytes | None, file: Path) -> RecordingLabel:
             f"the label of {file} cannot be read: {error}", hint="download the recording again"
         ) from None
     if label.format != RECORDING_FORMAT:
-        raise RunError(f"{file} has format {label.format}", hint="use the version that wrote it")
+        raise RunError(
+            f"{file} has format {label.format}", hint="use the version of tradeassay that wrote it"
+        )
     if not all(map(_PLAIN.fullmatch, label.files)):
         raise RunError(f"the label of {file} has an invalid file name", hint="do not use it")
     return label
 
 
 _OURS = re.compile(
-    # A safe command uses no file elsewhere, no other program, and no server that would receive a
-    # key.
+    # A safe command does not use a file in a different folder, a different program, or a remote
+    # server, which would receive a key.
     r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
     r"((tradeassay (recordings record|code run|arena run)"
     r"|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
-_SAID_ELSEWHERE = frozenset(("--engine", "--precision", "--runs", "--concurrency", "--secret"))
+_OMITTED_OPTIONS = frozenset(("--engine", "--precision", "--runs", "--concurrency", "--secret"))
 
 
 def is_our_command(command: str) -> bool:
-    """Return whether a command calls only tradeassay. A reader may paste it into a shell."""
+    """Return whether a command calls only tradeassay, so that it is safe to paste into a shell."""
     return _OURS.fullmatch(command) is not None
 
 
 def command_of(words: list[str]) -> str:
-    """Return a command in the form for the label of a recording.
+    """Return the arguments of ``tradeassay`` as the command for the label of a recording.
 
-    The user's folders are removed. Values that the label or the manifest contains are also removed
-    if a shell would interpret them.
+    Paths outside the current folder are reduced to their last part. Options whose values are in the
+    label or the manifest are left out.
     """
     kept: list[str] = []
     skip = False
     for word in words:
-        if not skip and word.partition("=")[0] not in _SAID_ELSEWHERE:
+        if not skip and word.partition("=")[0] not in _OMITTED_OPTIONS:
             kept.append(Path(word).name if re.search(r"^[/~]|(^|/)\.\.(/|$)", word) else word)
-        skip = word in _SAID_ELSEWHERE
+        skip = word in _OMITTED_OPTIONS
     return shlex.join(["tradeassay", *kept])
 
 
 def day_of(moment: float) -> str:
-    """Return the UTC day of a moment."""
+    """Return the UTC day of a moment, given in seconds since 1970, as an ISO date."""
     return iso(int(moment * SECOND))[:10]
 
 
 _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
-"""Fields of scores and outcomes that depend on whether a model was live or replayed."""
+"""Fields of scores and outcomes that may differ in a replay: hashes, and the source of answers."""
 
 
 def replay_recording(
     opened: OpenRecording, folder: Path, *, workers: int | None = None, tasks: tuple[str, ...] = ()
 ) -> Run | CodeRun:
-    """Replay a recording's run from its answers, completely or for some tasks.
+    """Replay the run of a recording with the recorded answers, and return the new run.
 
-    Raises the same errors as a run.
+    ``folder`` is the folder of the new run. ``tasks`` selects some tasks of a run of programs.
+    Raises the same errors as :func:`~tradeassay_bench.runs.play.resume.run`.
     """
     asking = Asking(replay=True, recordings=opened.folder)
     spec: Any = recorded_spec(opened.folder)
@@ -530,10 +536,11 @@ def replay_recording(
 def score_differences(
     opened: OpenRecording, replayed: Path, *, tasks: tuple[str, ...] = ()
 ) -> list[str]:
-    """Return the differences between a replay and the recording in scores and outcomes.
+    """Return the differences between a replay and the recording in scores and outcomes, as texts.
 
-    Numbers differ if their relative difference is more than 1e-9. For a replay of some tasks only
-    their outcomes are compared.
+    ``replayed`` is the folder of the replay. Numbers are different if their relative difference
+    exceeds 1e-9. If only some ``tasks`` were replayed, only the outcomes of these tasks are
+    compared.
     """
     differences: list[str] = []
     for name in sorted(opened.label.files):
@@ -550,11 +557,11 @@ def score_differences(
 
 
 def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
-    """Return the differences between the manifest of a replay and the recorded one.
+    """Return the differences between the manifest of a replay and the recorded manifest, as texts.
 
-    Versions may differ. The source and the date of a data set may also differ, because its hash
-    determines its content. Old manifests of code runs do not list models and claim nothing about
-    them.
+    Versions are not compared. The query and the retrieval date of a data set are not compared
+    either, because the hash identifies the content. Models are not compared if the recorded
+    manifest does not list models, as in older runs of programs.
     """
     manifests: list[dict[str, Any]] = []
     for folder in (opened.folder, replayed):
@@ -569,12 +576,12 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
 
 
 def unlike_recorded(replayed: object, recorded: object, place: str) -> Iterator[str]:
-    """Yield the differences between a replayed value and the recorded one.
+    """Yield the differences between a replayed value and the recorded value, as texts.
 
-    Unlike :func:`tradeassay_bench.runs.verify.replay.differences`, this comparison is not exact.
-    Recordings are replayed on different machines, whose last digits may differ, and then the hashes
-    over such numbers differ too. The author of a recording is unknown, so a missing name is not
-    equivalent to null.
+    ``place`` is the path of the values. Recordings are replayed on different machines, so the last
+    digits of numbers may differ, and hashes over such numbers are not compared. Unlike in
+    :func:`tradeassay_bench.runs.verify.replay.differences`, a missing key is always a difference,
+    because the author of a recording is unknown.
     """
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in sorted({*replayed, *recorded}):
@@ -601,11 +608,11 @@ def unlike_recorded(replayed: object, recorded: object, place: str) -> Iterator[
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:
-    """Return the faults of a recording that can be found without a replay.
+    """Return the faults of a recording that can be found without a replay, as texts.
 
-    Faults are answers whose key does not match their question, texts of questions, files that
-    tradeassay did not write, a label that contradicts the files, and anything in the form of a
-    provider's key.
+    The checks find answers whose key does not match their question, texts of questions, files that
+    do not belong in a recording, a label that contradicts the files, an unsafe command, and texts
+    that look like a provider's key.
     """
     label, folder = opened.label, opened.folder
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -652,13 +659,13 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     stated = {name: getattr(label, name) for name in counts}
     contradicted = [name for name in stated if stated[name] != counts[name]]
     return faults + [
-        f"its label states {stated[name]} for {name}, its files {counts[name]}"
+        f"its label states {stated[name]} for {name}, but its files have {counts[name]}"
         for name in contradicted
     ]
 
 
 def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield contradictions with the manifest: wrong episodes, and answers without a question."""
+    """Yield contradictions with the manifest: wrong episodes, and wrong numbers of answers."""
     manifest, place = opened.manifest, RunFolder(opened.folder)
     listed = [entry.key for entry in manifest.episodes]
     if isinstance(manifest, RunManifest):
@@ -674,8 +681,7 @@ def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Ite
         msgspec.json.decode(entry)
         for entry in (encode_manifest(manifest), content["manifest.json"])
     )
-    # Tradeassay does not write fields that reading drops, so the author of the file added such a
-    # field.
+    # A field that is lost when the manifest is read was not written by tradeassay.
     yield from (
         line
         for line in unlike_recorded(known, stated, "manifest.json")
@@ -719,9 +725,9 @@ def _unlikely(path: Path) -> Iterator[str]:
 
 
 def changed_facts(opened: OpenRecording) -> list[str]:
-    """Return the facts of a recording that differ here: prompts, rules, options, tasks.
+    """Return the names of the facts of a recording that differ here: prompts, rules, tasks.
 
-    Data sets that are not stored here are left out, because a replay reports them.
+    Data sets are not compared, because a replay reports changed data.
     """
     manifest = opened.manifest
     if isinstance(manifest, RunManifest):

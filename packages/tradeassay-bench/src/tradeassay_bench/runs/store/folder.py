@@ -1,4 +1,4 @@
-"""A run's folder on disk: paths, the lock, wall times, and the versions that made it.
+"""Define a run's folder on disk: its paths, its lock, its wall times and its versions.
 
 ::
 
@@ -43,17 +43,17 @@ DEFAULT_PARENT = Path("runs")
 
 
 def folder_in_commands(folder: Path) -> str:
-    """Return a run's folder for the commands on a page, quoted for a shell.
+    """Return a run's folder as text for the commands on a page, quoted for a shell.
 
-    A relative folder is unchanged. Only the last two parts of an absolute folder are included,
-    because a page is shared and must not contain paths of the machine that wrote it.
+    A relative path is unchanged. An absolute path is reduced to its last two parts, because pages
+    are shared and must not contain paths of the machine that wrote them.
     """
     shown = Path(*folder.parts[-2:]) if folder.is_absolute() else folder
     return shlex.quote(str(shown))
 
 
 class RunFolder:
-    """The paths inside one run's folder."""
+    """The paths in a run's folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,27 +65,27 @@ class RunFolder:
         self.models = path / "models"
 
     def episode(self, key: str) -> Path:
-        """Return the folder of an episode."""
+        """Return the path of an episode's folder."""
         return self.path / "episodes" / key
 
     def events(self, key: str) -> Path:
-        """Return the journal of an episode."""
+        """Return the path of an episode's journal."""
         return self.episode(key) / "events.jsonl"
 
     def outcome(self, key: str) -> Path:
-        """Return the file with an episode's outcome."""
+        """Return the path of the file with an episode's outcome."""
         return self.episode(key) / "outcome.json"
 
     def dialogue(self, key: str) -> Path:
-        """Return the file with an episode's conversations."""
+        """Return the path of the file with an episode's conversations."""
         return self.episode(key) / "dialogue.jsonl"
 
 
 def refuse_changed_line_ends(place: RunFolder) -> None:
     """Check that the record has no Windows line ends. Raises :class:`RunError` otherwise.
 
-    Tradeassay writes none, but git can change line ends on checkout. All hashes would then differ,
-    and the report would look like many forgeries.
+    Tradeassay writes Unix line ends, but git can change them on checkout. All hashes would then
+    differ, and a verification would report many forgeries.
     """
     files = [
         place.manifest,
@@ -109,7 +109,7 @@ def refuse_changed_line_ends(place: RunFolder) -> None:
 
 
 LARGEST_FILE = 1 << 30
-"""The maximum size of a run's file, in bytes, because a file is read as a whole."""
+"""The maximum size of a file in a run, in bytes. Files are read into memory as a whole."""
 
 
 def refuse_odd_files(path: Path) -> None:
@@ -119,16 +119,11 @@ def refuse_odd_files(path: Path) -> None:
     """
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
-            found = os.lstat(os.path.join(folder, name))
-            if stat.S_ISDIR(found.st_mode) or (
-                stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_FILE
-            ):
+            status = os.lstat(os.path.join(folder, name))
+            is_file = stat.S_ISREG(status.st_mode)
+            if stat.S_ISDIR(status.st_mode) or (is_file and status.st_size <= LARGEST_FILE):
                 continue
-            what = (
-                "is too large to be read"
-                if stat.S_ISREG(found.st_mode)
-                else "is neither a file nor a folder"
-            )
+            what = "is too large to be read" if is_file else "is neither a file nor a folder"
             raise RunError(
                 f"{folder}/{name} {what}", hint="it was not written by tradeassay: remove it"
             )
@@ -136,15 +131,16 @@ def refuse_odd_files(path: Path) -> None:
 
 @contextlib.contextmanager
 def run_lock(path: Path) -> Iterator[None]:
-    """Lock a run. Raises :class:`RunError` if a living process has locked it.
+    """Lock a run for the duration of the block.
 
-    The lock file remains with the name of the last process. Only the kernel's lock counts, so that
-    the file of a dead process is harmless.
+    Raises :class:`RunError` if a different process has locked the run. The lock file is never
+    deleted and names the last process. The run is locked only while the kernel's lock is held, so
+    the file of a dead process locks nothing.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         known = os.pread(descriptor, 200, 0).decode(errors="replace")
-        # Any other text is from a different version, or from an attacker who wants it displayed.
+        # Any other text is not displayed, because an attacker may have written it.
         ours = re.fullmatch(r"process \d+ on [\w.-]+", known, re.ASCII)
         take_lock(descriptor, str(path.parent), holder=known if ours else "another process")
         with naming(path):
@@ -163,9 +159,9 @@ class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_timing(path: Path) -> RunTiming:
-    """Return the times so far.
+    """Return the recorded wall times.
 
-    A missing or damaged file counts as empty, because nothing depends on it.
+    They are empty if the file is missing or damaged, because no result depends on them.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunTiming)
@@ -174,7 +170,10 @@ def read_timing(path: Path) -> RunTiming:
 
 
 def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
-    """Add the times of one start of the run to its file."""
+    """Add the wall times of one start of the run to a file.
+
+    ``episodes`` and ``phases`` contain seconds.
+    """
     before = read_timing(path)
     after = RunTiming(
         episodes={
@@ -187,11 +186,12 @@ def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float])
 
 
 COMPUTING = ("tradeassay", "numpy")
+"""The packages that determine results. A run is resumed only with the same versions."""
 RECORDED = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """Versions of the installed packages, of Python and of the machine."""
+    """The versions of installed packages and of Python, the platform and the machine's type."""
 
     packages: dict[str, str]
     python: str
@@ -201,14 +201,14 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def present_versions() -> Versions:
-    """Return the versions that are installed now."""
-    found = {}
+    """Return the installed versions."""
+    packages = {}
     for name in (*COMPUTING, *RECORDED):
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
+            packages[name] = version(name)
     python = platform.python_version()
     return Versions(
-        packages=found, python=python, platform=sys.platform, machine=platform.machine()
+        packages=packages, python=python, platform=sys.platform, machine=platform.machine()
     )
 
 
@@ -220,7 +220,7 @@ def version_changes(then: Versions, now: Versions) -> list[str]:
         for name in COMPUTING
         if then.packages.get(name) != now.packages.get(name)
     ]
-    before, after = (".".join(one.python.split(".")[:2]) for one in (then, now))
+    before, after = (".".join(versions.python.split(".")[:2]) for versions in (then, now))
     if before != after:
         changes.append(f"Python was {before}, is {after}")
     if then.machine != now.machine:

@@ -1,8 +1,8 @@
 """Define ``manifest.json``, the identity of a run.
 
-A run can be resumed only if its whole manifest still applies. There are two kinds of manifest: one
-for a trading run, one for a run in which models write programs. Resuming, verifying and comparing
-use their ``facts``, which list everything that determines a result.
+A run can be resumed only if its manifest still applies. There are two kinds of manifest: one for a
+trading run, one for a run in which models write programs. Both have ``facts``, the hashes of
+everything that determines a result. Facts are compared to resume, verify and compare runs.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetEntry(DatasetRecord, frozen=True, kw_only=True):
-    """A data set with its first and last session.
+    """A data set with all its sessions and the named windows of the run.
 
-    ``windows`` are the named windows of the run, by :func:`window_key`.
+    ``windows`` maps the keys of :func:`window_key` to windows.
     """
 
     sessions: tuple[str, ...]
@@ -74,10 +74,10 @@ class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """A task to prepare a data set: generate a synthetic world, describe it, and check its use.
+    """A task to prepare a data set: open it, and check that the run can use it.
 
-    ``markets`` are the markets of the run on the data set. ``windows`` are the named windows that
-    it must have.
+    A synthetic data set is generated if it is new. ``markets`` lists the markets of the run on the
+    data set, and ``windows`` the named windows that the data set must have.
     """
 
     dataset: str
@@ -88,11 +88,10 @@ class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
 
 @lru_cache(maxsize=2)
 def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
-    """Open a data set.
+    """Open a data set and return it.
 
-    A few data sets stay open, because consecutive episodes usually read the same one.
-
-    Raises :class:`RunError` if its content has changed since the run started.
+    The two latest data sets stay open, because consecutive episodes usually use the same data.
+    Raises :class:`RunError` if the content of the data set does not have the hash ``sha256``.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
     if snapshot.sha256 != sha256:
@@ -115,8 +114,8 @@ def describe(task: PrepareTask) -> DatasetEntry:
 def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
     """Return the entry of an open data set.
 
-    Raises :class:`DataError` if a file or a note of its manifest was altered, and the error of any
-    market that the data does not support: a window without sessions, an unknown index, a missing
+    Raises :class:`DataError` if a file of the data set was altered. Raises an error if the data
+    does not support a market of the run: a window without sessions, an unknown index, a missing
     named window.
     """
     verify_snapshot(snapshot.folder, again=False)
@@ -128,7 +127,7 @@ def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
 def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntry:
     """Return the entry of an open data set.
 
-    Raises :class:`DataError` if it lacks a named window.
+    Raises :class:`DataError` if the data set does not have a named window.
     """
     return DatasetEntry(
         name=snapshot.name,
@@ -136,10 +135,10 @@ def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntr
         facts=snapshot.facts,
         sessions=tuple(str(day) for day in snapshot.sessions),
         windows={
-            window_key(one.protocol, one.convention, one.code): find_window(
-                one.protocol, one.code, snapshot, one.convention
+            window_key(window.protocol, window.convention, window.code): find_window(
+                window.protocol, window.code, snapshot, window.convention
             )
-            for one in windows
+            for window in windows
         },
     )
 
@@ -147,7 +146,8 @@ def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntr
 class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark's configuration, its hash, and the hash of its venue's rules.
 
-    ``package`` is the package and version of the benchmark if that is not tradeassay.
+    ``package`` is the name and version of the benchmark's package. It is unset for a benchmark of
+    tradeassay.
     """
 
     sha256: str
@@ -159,8 +159,8 @@ class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The module of an agent's code.
 
-    For code outside tradeassay, ``sha256`` is its hash and ``package`` is its installed package
-    with the version.
+    For code outside tradeassay, ``sha256`` is the hash of the code, and ``package`` is the name and
+    version of the installed package.
     """
 
     module: str
@@ -185,9 +185,9 @@ class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     """The identity of a trading run.
 
-    ``protocols`` (by setting) are the conversations of models. ``windows`` (by setting) are the
-    named windows on the data. ``models`` (by label) are the known facts about models. ``files`` (by
-    label) are the hashes of the runner's own files of an agent at the start of the run.
+    ``protocols`` contains the conversations of models, and ``windows`` the named windows, both by
+    setting. ``models`` contains the known facts about models by label. ``files`` contains, by
+    label, the hashes of an agent's own files at the start of the run.
     """
 
     spec: RunSpec
@@ -204,18 +204,24 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     @property
     def absent_benchmarks(self) -> dict[str, Benchmark]:
         """Return the run's benchmarks that are not registered here."""
-        return {name: one.config for name, one in self.benchmarks.items() if name not in benchmarks}
+        return {
+            name: record.config
+            for name, record in self.benchmarks.items()
+            if name not in benchmarks
+        }
 
     @property
     def absent_agents(self) -> dict[str, AgentRecord]:
         """Return the run's agents whose packages are not installed here."""
         return {
-            name: one for name, one in self.agents.items() if name not in agents and not one.ours
+            name: record
+            for name, record in self.agents.items()
+            if name not in agents and not record.ours
         }
 
     @property
     def secret(self) -> str | None:
-        """Return the secret from which the run's draws are derived, if there is one."""
+        """Return the secret that seeds the run's draws, or None without a secret."""
         return self.spec.secret or None
 
     @property
@@ -227,9 +233,9 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return everything that determines a result, by name.
+        """Return the hashes of everything that determines a result, by name.
 
-        The facts are hashes of data, rules, conversations and code.
+        These are hashes of data, rules, conversations and code.
         """
         found = {f"data set '{name}'": record.sha256 for name, record in self.datasets.items()}
         for name, benchmark in self.benchmarks.items():
@@ -258,21 +264,18 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         return played_as(config, episode, self.spec, self.windows.get(episode.setting))
 
     def refuse_other_venue(self, benchmark: str) -> None:
-        """Check that a benchmark's venue has the rules of the run.
+        """Check that the registered rules of a benchmark's venue are the rules of the run.
 
-        Raises :class:`UserError` otherwise.
-
-        Only the hash of the rules is recorded, so different rules cannot be replaced.
+        Raises :class:`UserError` otherwise. The recorded rules cannot be used instead, because only
+        their hash is recorded.
         """
-        name, then = (
-            self.benchmarks[benchmark].config.market.venue,
-            self.benchmarks[benchmark].venue_sha256,
-        )
-        now = sha256_of(venues.get(name))
-        if now != then:
+        record = self.benchmarks[benchmark]
+        name, recorded = record.config.market.venue, record.venue_sha256
+        installed = sha256_of(venues.get(name))
+        if installed != recorded:
             raise UserError(
-                f"the rules of venue '{name}' differ from this run's rules ({then[:12]} is now "
-                f"{now[:12]})",
+                f"the rules of venue '{name}' differ from this run's rules ({recorded[:12]} is now "
+                f"{installed[:12]})",
                 hint="install the venue's version of the run",
             )
 
@@ -288,9 +291,10 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
     """The identity of a run in which models write programs.
 
-    ``spec`` is the benchmark's own spec, as JSON. ``facts`` are hashes of tasks, prompts and
-    configuration, and the versions of the packages that programs use. ``notes`` lists omitted
-    parts. ``models`` are the known facts about models with a cost.
+    ``spec`` is the spec of the run as JSON, in the type of its benchmark. ``facts`` contains hashes
+    of tasks, prompts and configuration, and the versions of the packages that programs use.
+    ``notes`` lists omitted parts. ``models`` contains the known facts about models with a cost, by
+    name.
     """
 
     benchmark: str
@@ -301,7 +305,7 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
 
     @property
     def secret(self) -> str | None:
-        """Return the secret from which the run's draws are derived, if there is one."""
+        """Return the secret that seeds the run's draws, or None without a secret."""
         secret = self.asked.get("secret")
         return secret if isinstance(secret, str) else None
 
@@ -322,7 +326,11 @@ NO_INDEX = "none"
 def played_as(
     benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
 ) -> Benchmark:
-    """Return a benchmark with the spec's window and universe, and the episode's conversation."""
+    """Return a benchmark as an episode uses it.
+
+    The spec replaces the window, the index and the universe. The episode replaces options of the
+    conversation. ``named`` is the named window of the episode.
+    """
     days = named or spec.window
     changed: dict[str, str | None] = (
         {} if days is None else {"first": days.first, "last": days.last}
@@ -345,7 +353,7 @@ def window_key(protocol: str, convention: Convention, code: str) -> str:
 def windows_by_setting(
     episodes: tuple[EpisodeSpec, ...], datasets: Mapping[str, DatasetEntry]
 ) -> dict[str, NamedWindow]:
-    """Return the named window of every setting that has one."""
+    """Return the named windows by setting. Settings without a named window are omitted."""
     windows: dict[str, NamedWindow] = {}
     for episode in episodes:
         if episode.window is not None and episode.setting not in windows:
@@ -367,9 +375,9 @@ def build_manifest(
 ) -> RunManifest:
     """Return the manifest of a run that starts now.
 
-    ``prices`` is a file of model prices that override ours. A new run passes ``files``, the result
-    of :func:`agent_files`. The check of a recorded run passes ``stated``, its manifest. Facts about
-    packages that are not installed here are copied from ``stated``.
+    ``prices`` is a file of model prices, which override the packaged prices. A new run passes
+    ``files``, the result of :func:`agent_files`. A verification passes ``stated``, the recorded
+    manifest. Facts about packages that are not installed here are copied from ``stated``.
     """
     absent = {} if stated is None else stated.absent_agents
     rules: dict[str, BenchmarkRecord] = {}
@@ -419,7 +427,7 @@ def build_manifest(
 
 
 def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
-    """Return the hashes of the runner's own files by label; unset if no agent has such files."""
+    """Return the hashes of the agents' own files by label; unset if no agent has such files."""
     players = {
         episode.label: episode.agent for episode in episodes if episode.agent.name in WITH_FILES
     }
@@ -428,19 +436,19 @@ def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] 
 
 
 def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
-    """Check that no fact has changed since the run started.
+    """Check that the run to start now (``now``) is the recorded run (``then``) of a folder.
 
-    Raises :class:`RunError` with the first change.
+    Raises :class:`RunError` with the first difference of spec, facts or versions.
     """
     if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
         raise RunError(
             f"{folder} contains a different run: {_difference(then, now)}",
-            hint="use a different name, or none; the existing run is not changed",
+            hint="use a different name, or no name; the existing run is not changed",
         )
     before, after = then.facts, now.facts
     for name in sorted({*before, *after}, key=[*after, *before].index):
         if name.startswith(OWN) and name not in after:
-            continue  # answers are only replayed: the file is not used
+            continue  # In a replay of answers, the file is not used.
         old, new = before.get(name, "missing"), after.get(name, "missing")
         if old != new:
             raise RunError(
@@ -462,7 +470,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read ``manifest.json``. Every reader of a run begins with it.
+    """Return the content of ``manifest.json``. Every reader of a run calls this function first.
 
     Raises :class:`RunError` if the file is missing, damaged or of an unknown format, and if the run
     has files that cannot be read to their end.
@@ -476,7 +484,7 @@ def read_manifest(path: Path) -> Manifest:
             hint="give the folder of a run",
         ) from None
     try:
-        content.decode()  # a decoder of records skips unknown names
+        content.decode()  # The JSON decoder skips unknown fields, so it would accept invalid UTF-8.
         head = msgspec.json.decode(content, type=_Head)
         if head.format != MANIFEST_FORMAT:
             raise RunError(

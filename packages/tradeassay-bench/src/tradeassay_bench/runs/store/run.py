@@ -1,4 +1,4 @@
-"""Read a recorded run of either kind from its folder, and determine its agents' displayed names."""
+"""Read a recorded run from its folder, and determine the displayed names of its agents."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _LIVELINESS = ("none", "scripted", "replayed program", "replayed", "program", "l
 
 
 class RecordedRun(Generic[M]):
-    """One run on disk, of either kind.
+    """A run on disk. There is a subclass for each kind of run.
 
-    Reading changes nothing. Large parts are read on demand.
+    Reading does not change the run. Large files are read on demand.
     """
 
     def __init__(self, folder: Path, manifest: M, name: str) -> None:
@@ -108,14 +108,14 @@ class RecordedRun(Generic[M]):
         return shown_names(self.manifest, self._place)
 
     def dialogue(self, key: str) -> Iterator[DialogueLine]:
-        """Yield the questions to a model in an episode and its answers; nothing without a model."""
+        """Yield the questions to a model in an episode, with the answers; none without a model."""
         return read_dialogue(self._place.dialogue(self.episode(key).key))
 
 
 class Run(RecordedRun[RunManifest]):
     """A trading run.
 
-    ``home`` is the data store, which is needed for index levels and prices only.
+    ``home`` is the root of the data store. Data is needed only for index levels and prices.
     """
 
     def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
@@ -126,7 +126,7 @@ class Run(RecordedRun[RunManifest]):
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
         """Pickle the run as a path.
 
-        A process opens the path once, and again if the scores have changed.
+        A process that unpickles the run opens the path once, and again if the scores have changed.
         """
         scores = self._place.scores
         written = scores.stat().st_mtime_ns if scores.is_file() else 0
@@ -144,14 +144,14 @@ class Run(RecordedRun[RunManifest]):
 
     @property
     def scores(self) -> Scores:
-        """Return all numbers of the run. Raises :class:`RunError` while the run is unfinished."""
+        """Return all scores of the run. Raises :class:`RunError` while the run is unfinished."""
         return read_scores(self._place.scores, Scores)
 
     @property
     def shown_scores(self) -> Scores:
         """Return the scores with the agents' displayed names instead of their labels.
 
-        A label is arbitrary text of the runner.
+        Labels are not displayed unchanged, because the runner may choose any label.
         """
         rows = {
             part: tuple(msgspec.structs.replace(row, agent=self.names[row.agent]) for row in scored)
@@ -175,7 +175,8 @@ class Run(RecordedRun[RunManifest]):
     def setting_badges(self, setting: str) -> Badges:
         """Return the caveats for a setting's table.
 
-        They follow the most live model among its agents.
+        The caveat about models is the strongest caveat of its agents: live answers before replayed
+        answers, replayed before scripted. Raises :class:`RunError` for an unknown setting.
         """
         badges = [
             self.badges(episode.key) for episode in self.episodes if episode.setting == setting
@@ -196,12 +197,12 @@ class Run(RecordedRun[RunManifest]):
     def records(self, key: str) -> Iterator[StepRecord]:
         """Yield the records of an episode's journal.
 
-        Raises :class:`RunError` if it is missing or incomplete.
+        Raises :class:`RunError` if the journal is missing or incomplete.
         """
         return read_records(self.journal(key))
 
     def snapshot(self, key: str) -> Snapshot:
-        """Open the data of an episode. Raises :class:`RunError` if it has changed."""
+        """Open the data of an episode. Raises :class:`RunError` if the data has changed."""
         episode = self.episode(key)
         return snapshot_for(
             episode.dataset, self.home, self.manifest.datasets[episode.dataset].sha256
@@ -210,12 +211,12 @@ class Run(RecordedRun[RunManifest]):
     def frames(self, kind: Literal["polars", "pandas"] = "pandas") -> Frames:
         """Return nav, trades, rejections, decisions, positions and scores as data frames.
 
-        Raises :class:`UserError` for an unknown kind of frame.
+        ``kind`` is the package of the data frames. Raises :class:`UserError` for an unknown kind.
         """
         from tradeassay.core.frames import make_frame
         from tradeassay_bench.runs.store.frames import SCHEMAS, Frames
 
-        # An unknown kind or a missing package is reported first.
+        # Report an unknown kind or a missing package before reading the run.
         make_frame(kind, {}, ())
         rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in SCHEMAS}
         for episode in self.episodes:
@@ -280,9 +281,9 @@ class Run(RecordedRun[RunManifest]):
         )
 
     def _series(self, key: str) -> EpisodeSeries:
-        """Return the series of an episode by session.
+        """Return the daily series of an episode.
 
-        Raises :class:`RunError` if it has not ended.
+        Raises :class:`RunError` if the episode has not ended.
         """
         episode, outcome = self.episode(key), require_outcome(self._place, self.episode(key))
         return series_of(
@@ -310,9 +311,9 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @cached_property
     def kind(self) -> type[CodeProtocol]:
-        """Return the benchmark's protocol.
+        """Return the class of the benchmark's protocol.
 
-        Raises :class:`UserError` if it is not installed here.
+        Raises :class:`UserError` if the benchmark is not installed here.
         """
         return find_protocol(self.benchmark)
 
@@ -322,12 +323,12 @@ class CodeRun(RecordedRun[CodeManifest]):
         return msgspec.json.decode(self.manifest.spec, type=self.kind.Spec)
 
     def record(self, key: str) -> Any | None:
-        """Return the benchmark's own record of an episode, or None."""
+        """Return the benchmark's record of an episode, or None if the episode has no record."""
         outcome = self.outcome(key)
         return None if outcome is None else read_record(self.kind, outcome)
 
     def records(self) -> dict[str, Any]:
-        """Return the benchmark's own records of all episodes that have one, by key."""
+        """Return the benchmark's records of all episodes with a record, by key."""
         return {
             episode.key: record
             for episode, outcome in self.outcomes()
@@ -336,7 +337,7 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @property
     def scores(self) -> Any:
-        """Return the totals, in the benchmark's own type.
+        """Return the scores of the run, in the type of the benchmark.
 
         Raises :class:`RunError` while the run is unfinished.
         """
@@ -351,10 +352,10 @@ def _opened_again(folder: str, home: str | None, _written: int) -> Run:
 
 
 def folder_of(run: Run | CodeRun | Path | str) -> Path:
-    """Return the folder of a run, given as an open run, a path, or a name in ``runs``."""
+    """Return the folder of a run, given as an open run, a path, or a name below ``runs``."""
     if isinstance(run, Run | CodeRun):
         return run.folder
-    path = path_from("a run", run, hint="give its folder, or the opened run")
+    path = path_from("a run", run, hint="give the run's folder, or an opened run")
     named = DEFAULT_PARENT / path
     if not (path / "manifest.json").is_file() and (named / "manifest.json").is_file():
         return named
@@ -370,10 +371,10 @@ def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | Cod
     return CodeRun(path, manifest)
 
 
-# Displayed names of agents. A label is the runner's choice and proves nothing. A row has the name
-# of a provider's model only if recorded calls show that this provider was queried. Any other agent
-# has its kind before the name: "program over HTTP: openai-gpt-5", "rule momentum-12-1:
-# openai-gpt-5".
+# Displayed names of agents. The runner chooses labels freely, so a label proves nothing. A row has
+# the name of a provider's model only if recorded calls show that this provider was queried. The
+# label of any other agent is preceded by its kind: "program over HTTP: openai-gpt-5", "rule
+# momentum-12-1: openai-gpt-5".
 
 _KINDS = {
     "http": "program over HTTP",
@@ -390,15 +391,14 @@ ELSEWHERE = "queried at another server"
 def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
     """Return the displayed names of a run's agents, by label.
 
-    A model's recorded calls are checked.
+    The recorded calls of models are read, to check that the stated provider was queried.
     """
     records = manifest.agents if isinstance(manifest, RunManifest) else {}
     players: dict[str, AgentSpec] = {}
     doubts: dict[str, str] = {}
     for episode in manifest.episodes:
         players.setdefault(episode.label, episode.agent)
-        # A row has the name of a provider's model only if the calls of all its episodes are
-        # recorded.
+        # The calls of all episodes must be recorded.
         if not episode.model or parse_name(episode.model).route != "inspect":
             continue
         if doubts.get(episode.label) == NEVER_ASKED:
@@ -420,8 +420,8 @@ def shown_names(manifest: Manifest, place: RunFolder) -> dict[str, str]:
 def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str = "") -> str:
     """Return an agent's displayed name.
 
-    ``record`` identifies the author of the agent's code. ``doubt`` states why the answers may not
-    be from its model.
+    ``record`` identifies the package of the agent's code. ``doubt`` is the reason why the answers
+    may be from a different model; empty without doubt.
     """
     model = agent.params.get("model") if agent.name == MODEL else None
     plain = AgentSpec(name=agent.name, params=agent.params).title
@@ -446,9 +446,10 @@ def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str =
 def shown_title(benchmark: Benchmark, dataset: str) -> str:
     """Return a benchmark's displayed title.
 
-    The registered title describes the registered data ("29 US stocks, real prices 2007-2009"). A
-    different draw of the same synthetic world has the same title. For different data the title
-    includes the data. The title of a benchmark that is not registered here is quoted after its id.
+    The registered title describes the registered data ("29 US stocks, real prices 2007-2009"). It
+    is also used for different draws of the same synthetic world. For any other data set, the result
+    names the data set and the benchmark's id. For a benchmark that is not registered here, the
+    result is its id with its title in quotation marks.
     """
     if benchmark.id in benchmarks:
         registered = benchmarks.get(benchmark.id)

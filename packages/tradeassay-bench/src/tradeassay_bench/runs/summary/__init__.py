@@ -1,8 +1,8 @@
-"""Summarise a finished run for readers: the record, and every figure derived from it.
+"""Summarise a finished run for readers.
 
-:func:`summary_of` reads a run and computes those figures. Pages and tables only format them. Runs
-from earlier versions get the same figures, because all figures are derived from journals, scores
-and the hashed data.
+:func:`summary_of` reads a run and computes all displayed figures. Pages and tables only format the
+figures. All figures are derived from journals, scores and the hashed data, so that runs of earlier
+versions have the same figures.
 """
 
 from tradeassay_bench.runs.summary.figures import (

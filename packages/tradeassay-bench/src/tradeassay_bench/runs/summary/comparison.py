@@ -1,6 +1,4 @@
-"""Compare two runs of one kind: every score's difference, and a paired test over common
-sessions.
-"""
+"""Compare two runs of one kind: the difference of every score, and a paired test by session."""
 
 from __future__ import annotations
 
@@ -34,9 +32,10 @@ AnyRun = Run | CodeRun
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure in both runs (medians over seeds).
+    """A measure in both runs, as medians over seeds.
 
-    ``difference`` is second minus first, or None with a reason.
+    ``difference`` is the second value minus the first value. It is None if ``reason`` states why
+    there is no difference.
     """
 
     first: float | None
@@ -48,9 +47,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one setting of a benchmark, in both runs.
 
-    ``datasets`` are empty for programs. ``reason`` states why the two are not comparable. It is
-    None if they are. ``paired`` compares the value paths session by session, with the first run as
-    the baseline. ``horizon`` is the period of the sessions, if they are the same.
+    ``datasets`` contains the data set of each run; empty texts for programs. ``reason`` states why
+    the two runs are not comparable, or is None. ``paired`` compares the account values session by
+    session, with the first run as the baseline. ``horizon`` is the period of the sessions, or None
+    if the runs are not comparable.
     """
 
     benchmark: str
@@ -63,14 +63,15 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> bool:
-        """Return whether the two rows may be compared."""
+        """Return whether the two runs are comparable for this agent."""
         return self.reason is None
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """The comparison of two runs.
 
-    It compares their common agents and lists the agents of only one run (``benchmark: agent``).
+    ``pairs`` compares the agents that are in both runs. ``only_first`` and ``only_second`` list the
+    agents that are in one run only, as ``benchmark: agent``.
     """
 
     first: str
@@ -84,10 +85,10 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare(
     first: AnyRun | Path | str, second: AnyRun | Path | str, *, home: Path | str | None = None
 ) -> RunComparison:
-    """Compare two finished runs agent by agent.
+    """Return the comparison of two finished runs, agent by agent.
 
-    Raises :class:`~tradeassay_bench.core.errors.RunError` if one of them cannot be read or is
-    unfinished, or if one trades and the other writes programs.
+    Raises :class:`~tradeassay_bench.core.errors.RunError` if a run cannot be read or is unfinished,
+    and if the runs are of different kinds.
     """
     one, other = (
         run if isinstance(run, Run | CodeRun) else load_run(run, home=home)
@@ -98,12 +99,12 @@ def compare(
         return _compare_programs(one, other, names)
     if not (isinstance(one, Run) and isinstance(other, Run)):
         raise RunError(
-            f"{one.name} and {other.name} are runs of different kinds: one trades, and the other "
-            "writes programs",
+            f"{one.name} and {other.name} are runs of different kinds: a trading run and a run of "
+            "programs",
             hint="compare two runs of one kind",
         )
-    # Rows of the same benchmark and agent are paired: first rows on the same data set, then the
-    # rest in order.
+    # Rows of the same agent are paired: first rows of the same setting, then the remaining rows of
+    # the same benchmark, in order.
     matched: list[tuple[AgentScores, AgentScores]] = []
     left, right = one.scores.agents, other.scores.agents
     unmatched, waiting = list(left), list(right)
@@ -122,7 +123,7 @@ def compare(
     pairs = []
     versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
     for pair, paired in zip(found, versus, strict=True):
-        # A label may refer to different agents in the two runs.
+        # A label may belong to different agents in the two runs.
         called = " and ".join(dict.fromkeys((one.names[pair.agent], other.names[pair.agent])))
         pairs.append(msgspec.structs.replace(pair, paired=paired, agent=called))
     shared = {(row.benchmark, row.agent) for row, _ in matched}
@@ -136,8 +137,7 @@ def compare(
         )
         for run, rows in ((one, left), (other, right))
     ]
-    # The reliability of agents in the common settings. The differences between the two runs count
-    # as a wording.
+    # Reliability is computed for agents in common settings. The name of the run is the wording.
     plays = [
         list(plays_of(summary_of(run, details=False).settings, name))
         for run, name in zip((one, other), names, strict=True)
@@ -159,7 +159,10 @@ def compare(
 
 
 def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> RunComparison:
-    """Compare models by their rates. Two runs of different tasks are not comparable."""
+    """Return the comparison of two runs of programs. Runs with different facts are not comparable.
+
+    ``names`` contains the displayed names of the runs.
+    """
     then, now = one.manifest.facts, other.manifest.facts
     differ = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
     secret, reason = one.manifest.secret, None
@@ -207,7 +210,7 @@ def _compare_programs(one: CodeRun, other: CodeRun, names: tuple[str, str]) -> R
 
 
 def _unranked(*rows: tuple[str, AgentScores | CodeRow]) -> str | None:
-    """Return in which run an agent is not ranked, and why; None if it is ranked in both."""
+    """Return the runs in which an agent is not ranked, with reasons; None if ranked in all runs."""
     reasons = [
         f"{run}: not ranked, {row.unranked}" for run, row in rows if row.unranked is not None
     ]
@@ -215,12 +218,12 @@ def _unranked(*rows: tuple[str, AgentScores | CodeRow]) -> str | None:
 
 
 def _name(run: AnyRun, other: AnyRun) -> str:
-    """Return the name of a run, with its folder if another run has the same name."""
+    """Return the name of a run, or its folder if the other run has the same name."""
     return run.name if run.name != other.name else str(run.folder)
 
 
 def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
-    """Compare an agent's rows in two runs, session by session if their sessions coincide."""
+    """Return the comparison of an agent's rows in two runs, by session if sessions are equal."""
     then, now, name, reason = one.manifest, other.manifest, _name(one, other), None
     data_a, data_b = then.datasets[a.dataset].sha256, now.datasets[b.dataset].sha256
     played = then.benchmark(one.episode(a.episodes[0])), now.benchmark(other.episode(b.episodes[0]))
@@ -276,11 +279,12 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
 
 
 def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
-    """Return the difference of a measure between two runs."""
-    why, gap = (
-        first.reason or second.reason if reason is None else f"not comparable: {reason}",
-        None,
-    )
+    """Return the difference of a measure between two runs.
+
+    ``reason`` states why the runs are not comparable, or is None.
+    """
+    why = first.reason or second.reason if reason is None else f"not comparable: {reason}"
+    gap = None
     if why is None and first.value is not None and second.value is not None:
         gap = significant(second.value - first.value)
     return Difference(first=first.value, second=second.value, difference=gap, reason=why)

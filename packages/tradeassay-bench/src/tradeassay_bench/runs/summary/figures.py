@@ -1,6 +1,7 @@
-"""Compute the figures derived from a run's records.
+"""Compute the figures of a run's summary from its records.
 
-They are comparisons within a setting and between settings, months, and holdings.
+The figures are comparisons of agents within a setting, over markets and between settings, the
+reliability of results, and the monthly returns and holdings of episodes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Value = bool | int | float | str
 
 
 def completed_run(summary: RunSummary) -> RunSummary:
-    """Return a run's summary with every figure derived from its records."""
+    """Return a run's summary with all figures that are computed from its records."""
     bootstrap = BootstrapConfig(level=summary.level, draws=summary.draws)
     return msgspec.structs.replace(
         summary,
@@ -63,7 +64,7 @@ def completed_run(summary: RunSummary) -> RunSummary:
 
 
 def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> SettingSummary:
-    """Return a setting with the comparison of its agents: tiers, and the limits of the design."""
+    """Return a setting with the tiers of its agents and with sentences about the design's power."""
     rivals = [
         agent
         for agent in setting.agents
@@ -73,20 +74,19 @@ def compare_setting(setting: SettingSummary, bootstrap: BootstrapConfig) -> Sett
         msgspec.structs.replace(agent, design=_design(agent, rivals, setting, bootstrap.level))
         for agent in setting.agents
     )
-    # The power of the design, whatever the agents did: for the agent that is easiest to judge, and
-    # the requirement for the hardest. The power of one record is a statement of its verdict.
-    seen = sorted(
-        (power_summary(one.design) for one in agents if one.design), key=lambda one: one.sessions
+    # The power of the design does not depend on the agents' returns. The sentence is about the
+    # agent that needs the fewest sessions, and names the number for the agent that needs the most.
+    summaries = sorted(
+        (power_summary(agent.design) for agent in agents if agent.design),
+        key=lambda summary: summary.sessions,
     )
     limits: tuple[str, ...] = ()
-    if seen and seen[0].hopeless:
-        hardest = seen[-1].sessions
-        more = (
-            ""
-            if hardest == seen[0].sessions
-            else f", for the agent that is hardest to judge {hardest:,}"
-        )
-        limits = (f"The design: {seen[0].sentence}{more}.",)
+    if summaries and summaries[0].hopeless:
+        easiest, hardest = summaries[0], summaries[-1]
+        more = ""
+        if hardest.sessions != easiest.sessions:
+            more = f", for the agent that is hardest to judge {hardest.sessions:,}"
+        limits = (f"The design: {easiest.sentence}{more}.",)
     setting = msgspec.structs.replace(setting, agents=agents, limits=limits)
     return msgspec.structs.replace(setting, contest=contest_of(setting, bootstrap))
 
@@ -95,18 +95,18 @@ def _design(
     agent: AgentSummary, rivals: list[AgentSummary], setting: SettingSummary, level: float
 ) -> Design | None:
     """Return the power of an agent's comparison; None if it was not compared or has no paths."""
-    base = next((one for one in setting.agents if one.baseline and one.paths), None)
-    if agent.name not in {one.name for one in rivals} or base is None or not agent.paths:
+    base = next((other for other in setting.agents if other.baseline and other.paths), None)
+    if agent.name not in {rival.name for rival in rivals} or base is None or not agent.paths:
         return None
-    paths, yard = np.array(agent.paths), np.array(base.paths[0])
+    paths, base_path = np.array(agent.paths), np.array(base.paths[0])
     if (
-        paths.shape[-1] != yard.size
-        or yard.size < 3
-        or not ((paths > 0).all() and (yard > 0).all())
+        paths.shape[-1] != base_path.size
+        or base_path.size < 3
+        or not ((paths > 0).all() and (base_path > 0).all())
     ):
         return None
     return measured_design(
-        np.diff(np.log(paths), axis=-1) - np.diff(np.log(yard)),
+        np.diff(np.log(paths), axis=-1) - np.diff(np.log(base_path)),
         level=level,
         comparisons=len(rivals),
         periods_per_year=setting.periods_per_year,
@@ -122,7 +122,8 @@ _MARKETS = 3
 def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest | None:
     """Return the comparison of a setting's agents, paired by session and averaged over seeds.
 
-    Returns None without an agent whose paths were read, or with too few sessions.
+    Only agents that can be ranked are compared. Returns None if there is no such agent, if the
+    lengths of the paths differ, or if there are too few sessions.
     """
     playing = [
         agent
@@ -151,10 +152,10 @@ def contest_of(setting: SettingSummary, bootstrap: BootstrapConfig) -> Contest |
 
 
 def over_markets(settings: Sequence[SettingSummary], level: float) -> tuple[OverMarkets, ...]:
-    """Compare agents over several markets, for all options with three or more markets.
+    """Return a comparison of agents over markets, for all options with three or more markets.
 
-    Markets share no session. Of settings on the same data with overlapping windows, only the first
-    counts. Only agents with a rank in every market are compared.
+    Two markets share no session of the same data: of settings on the same data with overlapping
+    windows, only the first is used. Only agents with a rank in every market are compared.
     """
     groups: dict[tuple[tuple[str, str], ...], list[SettingSummary]] = {}
     for setting in settings:
@@ -199,10 +200,10 @@ PLAYED = PlayWords(
 
 
 def plays_of(settings: Sequence[SettingSummary], run: str = "") -> Iterator[Play]:
-    """Yield every episode result of a run's agents for the analysis of reliability.
+    """Yield the result of every episode except for baselines, for the analysis of reliability.
 
-    Options of the conversation count as a wording, and so does the ``run`` if several are compared.
-    Windows that share sessions are one unit.
+    The options of the conversation are used as the wording, and also ``run``, the name of the run,
+    if several runs are compared. Windows that share sessions form one unit.
     """
     units: dict[str, list[SettingSummary]] = {}
     for setting in settings:
@@ -234,7 +235,11 @@ def plays_of(settings: Sequence[SettingSummary], run: str = "") -> Iterator[Play
 
 
 def _beyond(path: Sequence[float], base: Sequence[float], year: int) -> float | None:
-    """Return the annual log growth minus the baseline's; None if everything was lost."""
+    """Return the annual log growth of a path minus the growth of the baseline.
+
+    ``year`` is the number of sessions per year. Returns None if an account was lost, or if the
+    paths do not have the same length.
+    """
     if len(path) < 2 or len(path) != len(base) or min(path[-1], base[-1]) <= 0.0:
         return None
     return significant(math.log(path[-1] / path[0] * base[0] / base[-1]) * year / (len(path) - 1))
@@ -246,7 +251,10 @@ def _beyond(path: Sequence[float], base: Sequence[float], year: int) -> float | 
 def contrasts(
     settings: Sequence[SettingSummary], bootstrap: BootstrapConfig
 ) -> tuple[Contrast, ...]:
-    """Return every group of settings of models that differ in one option of the conversation."""
+    """Return the comparisons of settings that differ in one option of the conversation.
+
+    Only agents that are models are compared.
+    """
     contrasts_found = []
     keys: set[str] = set()
     for setting in settings:
@@ -299,14 +307,13 @@ def _contrast(
     bootstrap: BootstrapConfig,
 ) -> Contrast:
     """Return the comparison of a group of settings that differ in the option ``key``."""
-    # Readers of a mask or an ablation look for the loss relative to the plain case, so that case is
-    # first.
+    # The setting without a mask or an ablation is the reference.
     plain = ("bright", False, "all")
     ordered = sorted(group, key=lambda setting: setting.options[key] not in plain)
     first = ordered[0]
     agents = chain.from_iterable(setting.agents for setting in ordered)
     names = dict.fromkeys(agent.name for agent in agents if agent.model is not None)
-    # In a table about one option, a value needs no option name.
+    # The table is about one option, so its labels do not repeat the name of the option.
     labels = tuple(
         value if isinstance(value := setting.options[key], str) else option_words(key, value)
         for setting in ordered
@@ -353,7 +360,8 @@ def _row(
 ) -> ContrastRow:
     """Return an agent's row of a contrast.
 
-    It has the agent's result in every setting, compared with the reference.
+    The row contains the agent's result in every setting, compared with the agent's result in the
+    first setting. ``reference`` is the label of the first setting.
     """
     agents = [
         next((agent for agent in setting.agents if agent.name == name), None)
@@ -389,9 +397,9 @@ def _row(
 def completed_episode(
     read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float], periods_per_year: int
 ) -> EpisodeDetail:
-    """Return an episode with the figures derived from its value path and its holdings.
+    """Return an episode with the figures that are computed from its account values and holdings.
 
-    ``path`` is empty without a result.
+    ``path`` contains the account values. It is empty if the episode has no result.
     """
     return msgspec.structs.replace(
         read,
@@ -402,10 +410,7 @@ def completed_episode(
 
 
 def holding_times(held: HoldingsOverTime) -> HoldingTimes:
-    """Return the number of names held and the lengths of holdings.
-
-    A holding that is still open ends with the last session.
-    """
+    """Return the number of positions and the mean length of holdings."""
     if not held.symbols:
         return HoldingTimes(names=0.0, fewest=0, most=0, spells=0, sessions=None)
     there = np.abs(np.asarray(held.weights, dtype=np.float64)) > 0

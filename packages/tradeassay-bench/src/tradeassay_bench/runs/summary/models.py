@@ -1,8 +1,4 @@
-"""Summarise an agent that is a model: cost, mistakes, confidence, and its conversations.
-
-The figures are read from journals, dialogues, scores and data, for a reader who studies single
-sessions.
-"""
+"""Summarise an agent that is a model: its cost, mistakes, calibration and conversations."""
 
 from __future__ import annotations
 
@@ -50,21 +46,18 @@ from tradeassay_bench.runs.summary.rows import (
 )
 
 MOST_TALKS = 1_000
-"""The maximum number of sessions with a whole conversation, shared by the models of a run."""
+"""The maximum number of displayed conversations in a run. All models of the run share it."""
 MOST_DECISIONS = 20_000
-"""The maximum number of stored decisions, shared by all agents of a run."""
+"""The maximum number of displayed decisions in a run. All agents of the run share it."""
 MOST_CAUSES = 3
 MOST_CHARACTERS = 6_000
-"""The maximum length of a displayed text, in characters.
-
-A page contains many texts. The full text is in the run's folder.
-"""
+"""The maximum length of a displayed text, in characters. The full text is in the run's folder."""
 MOST_ORDERS = 40
 OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
 
 
 def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
-    """Return a model's name and cost, or None without a model. Reads no journal."""
+    """Return the summary of a model without the figures from its journals; None for a rule."""
     episode = run.episode(row.episodes[0])
     badge = run.badges(episode.key).model
     if not episode.by_model or badge == "none":
@@ -88,12 +81,12 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
 
 
 def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]:
-    """Return the journals of an agent's episodes that have ended, by key."""
+    """Return the journals of an agent's finished and failed episodes, by key."""
     return {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
 
 
 def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSummary:
-    """Return a model's summary with its mistakes, its calibration and its rates of valid form."""
+    """Return a model's summary with its mistakes, its calibration and its rates of valid format."""
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = list(chain.from_iterable(journals.values()))
@@ -117,13 +110,13 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSum
 def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
     """Return mistakes by kind, the most frequent first.
 
-    A mistake that was corrected in time counts too.
+    Mistakes that the model corrected in a later attempt are included.
     """
     kinds = [[failure.kind for failure in record.decision.failures] for record in records]
     answers, sessions = Counter[str](), Counter[str]()
-    for of_day in kinds:
-        answers.update(of_day)
-        sessions.update(set(of_day))
+    for session_kinds in kinds:
+        answers.update(session_kinds)
+        sessions.update(set(session_kinds))
     return tuple(
         ErrorRow(
             kind=kind,
@@ -138,10 +131,11 @@ def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, .
 
 
 def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
-    """Return the calibration of an agent's confidences over all repetitions; None without any.
+    """Return the calibration of an agent's stated confidences over all its episodes.
 
-    An order is judged from the open at which it fills to the next open. If orders fill at the
-    close, there is a reason instead of a number.
+    An order is judged by the price change from the open at which it fills to the next open. If
+    orders fill at the close, the result has a reason instead of numbers. Returns None if no order
+    states a confidence.
     """
     every = chain.from_iterable(journals.values())
     orders = chain.from_iterable(record.decision.orders for record in every)
@@ -176,7 +170,8 @@ def decision_notes(
 ) -> tuple[tuple[DecisionNote, ...], int]:
     """Return the ``most`` latest decisions, newest first, and the number of omitted decisions.
 
-    The ``talks`` most interesting sessions include their conversation and are never omitted.
+    The decisions of the ``talks`` most interesting sessions are also returned, with their
+    conversations.
     """
     why = interesting(records, talks) if talks else {}
     by_step: dict[int, list[DialogueLine]] = {}
@@ -218,9 +213,9 @@ def decision_notes(
 
 
 def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
-    """Return the first unusable answers of an episode.
+    """Return the first unusable answers of an episode, with reasons, and its exception, if any.
 
-    Each has the reason and the place of its record.
+    Equal reasons are returned only once.
     """
     causes: dict[tuple[str, str], FailureCause] = {}
     outcome, journal = run.outcome(key), run.journal(key)
@@ -252,10 +247,10 @@ def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
 
 
 def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
-    """Return the steps of the ``most`` most interesting sessions, each with the reason.
+    """Return the ``most`` most interesting sessions, as a mapping from steps to reasons.
 
-    The reasons alternate: most mistakes, largest loss, largest gain, largest trades, latest
-    session.
+    The sessions are chosen in turn by five reasons: most mistakes, largest loss, largest gain,
+    largest trades, latest session.
     """
     last = [record.events[-1] if record.events else None for record in records]
     navs = [event.nav if isinstance(event, Marked) else None for event in last]
@@ -286,8 +281,8 @@ def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
 
 
 def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
-    """Return the questions and answers of one session. Results are attached to their tool calls."""
-    # By the index of the answer and the call's id, which may repeat.
+    """Return the questions and answers of one session, with the results of tool calls."""
+    # The keys are the index of the answer and the id of the call, because ids may repeat.
     results: dict[tuple[int, str], str] = {}
     waiting: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
@@ -308,7 +303,8 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
             ShownTurn(
                 purpose=line.purpose,
                 attempt=line.attempt,
-                # Repeated answers and results of calls are displayed elsewhere.
+                # Earlier answers and results of calls are left out, because they are displayed with
+                # their own turns.
                 asked=tuple(
                     (message.role, clipped(message.text))
                     for message in line.messages
@@ -338,12 +334,15 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text. A very long text is cut, with a note on the number of omitted characters."""
+    """Return a text, cut after ``most`` characters with the number of omitted characters."""
     return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} characters more]"
 
 
 class Fates:
-    """The fates of all orders of a journal since step ``first``, including fills on a later day."""
+    """Looks up what happened to the orders of a journal, including fills in later sessions.
+
+    Events before step ``first`` are ignored.
+    """
 
     def __init__(self, records: Sequence[StepRecord], first: int = 0) -> None:
         self._events: dict[str, list[OrderEvent]] = {}
@@ -355,7 +354,10 @@ class Fates:
                     self._events.setdefault(event.order_id, []).append(event)
 
     def of(self, step: int, place: int) -> tuple[FateTone, str]:
-        """Return the fate of an order of a step."""
+        """Return what happened to an order, as a category and as text.
+
+        ``place`` is the index of the order in the decision of the step.
+        """
         events = self._events.get(f"{step}.{place}", [])
         fills = [event for event in events if isinstance(event, Filled)]
         refused = [event for event in events if isinstance(event, Rejected)]
@@ -365,17 +367,17 @@ class Fates:
             quantity = sum(fill.quantity for fill in fills)
             size = sum(abs(fill.quantity) for fill in fills)
             worth = sum(abs(fill.quantity) * fill.price for fill in fills)
-            price, costs = (
-                worth / size if size else fills[0].price,
-                sum(fill.fee + fill.tax for fill in fills),
-            )
+            price = worth / size if size else fills[0].price
+            costs = sum(fill.fee + fill.tax for fill in fills)
             done = f"{'bought' if quantity > 0 else 'sold'} {abs(quantity):,.10g} at {price:,.6g}"
             parts.append(done + (f", costs {costs:,.2f}" if costs else ""))
         parts += [
-            f"of {one.asked:,.10g} ordered ({one.reason.replace('_', ' ')})" for one in trimmed
+            f"of {event.asked:,.10g} ordered ({event.reason.replace('_', ' ')})"
+            for event in trimmed
         ]
-        for one in refused:
-            why = one.reason.replace("_", " ") + (f" ({one.detail})" if one.detail else "")
+        for rejection in refused:
+            why = rejection.reason.replace("_", " ")
+            why += f" ({rejection.detail})" if rejection.detail else ""
             parts.append(f"{'rest ' if fills else ''}refused: {why}")
         if any(isinstance(event, Expired) for event in events):
             parts.append("expired before its price was reached")

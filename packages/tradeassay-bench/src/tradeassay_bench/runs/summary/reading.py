@@ -1,7 +1,8 @@
-"""Read a run's folder into its summary, from journals, scores and the hashed data.
+"""Read a run's folder and return its summary.
 
-No agent is queried. The numbers are from scores and journals. Data is read for context only (the
-index, prices of trades). If the data is missing or has changed, the summary omits it.
+No agent is queried. The results are read from scores and journals. The hashed data is read only for
+context (the index, prices of trades). If the data is missing or has changed, the summary omits this
+context.
 """
 
 from __future__ import annotations
@@ -64,15 +65,15 @@ from tradeassay_bench.runs.summary.rows import (
 from tradeassay_bench.runs.verify.freedom import freedom_of
 
 MOST_SYMBOLS = 5
-"""The number of symbols per agent with a chart of trades: those with the largest traded value."""
+"""The maximum number of symbols per agent whose trades are listed, by traded value."""
 _BUY_AND_HOLD = ("equal-weight", "index-hold")
 
 
 def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     """Return a finished run's summary.
 
-    Without ``details`` only the data of a leaderboard is read: the value paths for comparing
-    agents. Raises :class:`~tradeassay_bench.core.errors.RunError` while the run is not finished.
+    Without ``details`` only the data of a leaderboard is read: scores and account values.
+    Raises :class:`~tradeassay_bench.core.errors.RunError` while the run is not finished.
     """
     scores, versions = run.scores, run.manifest.versions
     settings = dict.fromkeys(row.setting for row in scores.agents)
@@ -113,7 +114,10 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
 
 
 def _with_distinct_titles(settings: Sequence[SettingSummary]) -> tuple[SettingSummary, ...]:
-    """Add the data set, the options or the window to equal titles so that they differ."""
+    """Return the settings with distinct titles.
+
+    Equal titles are extended by the data set, the options or the window.
+    """
     distinct = []
     for setting in settings:
         namesakes = [other for other in settings if other.title == setting.title]
@@ -137,7 +141,7 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
     """Return the claims of a finished run that a verification can and cannot recompute."""
     trades = isinstance(run.manifest, RunManifest)
     answers = [outcome.answers for _, outcome in run.outcomes()]
-    # The decisions of a rule can be recomputed, unless its code is a runner's own file.
+    # The decisions of a rule can be recomputed, unless its code is in a file of the runner.
     own: list[dict[str, ParamValue]] = []
     rules = 0
     if trades:
@@ -165,7 +169,7 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
 
 
 class _Reading:
-    """Reads the required parts of one run."""
+    """Reads the parts of a run that its summary needs."""
 
     def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
         self._run, self._episodes, self._details = run, episodes, details
@@ -247,8 +251,8 @@ class _Reading:
         )
         if not self._details:
             return plain
-        # The median repetition represents the agent. Without a result, the first repetition still
-        # has its answers.
+        # The episode with the median result represents the agent. If no episode is finished, the
+        # first episode does, because its answers are of interest.
         middle = sorted(range(len(plain.paths)), key=lambda place: plain.paths[place][-1])
         place = middle[(len(middle) - 1) // 2] if middle else 0
         key = (complete or list(row.episodes))[place]
@@ -271,7 +275,7 @@ class _Reading:
 
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
     """Return the details of one episode from its journal."""
-    # Trades are listed for the most traded symbols, and only counted for the rest.
+    # Trades in the most traded symbols are listed. All other trades are only counted.
     every = []
     for record in records:
         for event in (*record.opening, *record.events):
@@ -310,9 +314,9 @@ def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: boo
 def _market(
     run: Run, key: str, sessions: Sequence[str], symbols: set[str]
 ) -> tuple[tuple[float, ...] | None, dict[str, tuple[float | None, ...]]]:
-    """Return index levels and closing prices, as traded, of ``symbols``.
+    """Return the index levels, and the closing prices of ``symbols`` as traded.
 
-    Returns nothing if the data cannot be read.
+    Without readable data the levels are None, the prices are empty, and a warning is issued.
     """
     prices: dict[str, tuple[float | None, ...]] = {}
     try:
@@ -335,7 +339,7 @@ def _market(
 
 
 def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
-    """Return the value path of a journal: the deposit, then the mark at the end of each session."""
+    """Return the account values in a journal: the deposit, then the value after each session."""
     path: list[float] = []
     for record in records:
         for event in (*record.opening, *record.events):
@@ -354,7 +358,7 @@ def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSet
     record = run.manifest.protocols.get(setting)
     config: dict[str, Any] = {} if record is None else dict(record.config)
     if index is not None:
-        # If the data cannot be read, the index has the name of its role.
+        # If the data cannot be read, the index keeps its general name from the benchmark.
         with suppress(DataError, RunError):
             snapshot = run.snapshot(key)
             index = snapshot.at(len(snapshot.sessions) - 1, "close").index_name(index)
@@ -405,7 +409,7 @@ def stockbench_setting(
 
 S = TypeVar("S", bound=msgspec.Struct)
 SHOWN = 3
-"""The maximum number of refused answers per episode. The latest are included."""
+"""The maximum number of refused answers per episode: the latest answers are included."""
 
 
 class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -419,9 +423,10 @@ class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of an episode.
 
-    ``steps`` is the number of sessions so far, and ``lost`` the number without a decision.
-    ``failures`` are counts by kind. ``ahead`` is the annual log growth so far minus the baseline's.
-    Its band is valid for all episodes of the setting together and for repeated looks.
+    ``steps`` is the number of sessions so far, and ``lost`` is the number of sessions without a
+    decision. ``failures`` contains the number of failures by kind. ``ahead`` is the annual log
+    growth so far minus the growth of the baseline. Its interval holds simultaneously for all
+    episodes of the setting, and at every time at which it is computed.
     """
 
     key: str
@@ -470,7 +475,10 @@ def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
 
 
 def _ahead(run: Run, episode: EpisodeSpec, paths: Mapping[str, Mapping[str, float]]) -> Measure:
-    """Return the growth of an account minus its baseline's over the sessions completed by both."""
+    """Return the annual log growth of an account minus the growth of the baseline's account.
+
+    Only sessions that both accounts have completed are used.
+    """
     peers = [peer for peer in run.episodes if peer.setting == episode.setting]
     base = next((peer for peer in peers if peer.baseline), None)
     if base is None or episode.baseline:
@@ -518,7 +526,7 @@ def _episode(folder: Path, key: str, steps: Sequence[_Step]) -> EpisodeStatus:
 
 
 def _lines(file: Path, kind: type[S]) -> Iterator[S]:
-    """Yield the complete lines of a file, decoded."""
+    """Yield the decoded lines of a file, up to the first line that cannot be decoded."""
     if not file.is_file():
         return
     for line in file.read_bytes().splitlines():

@@ -1,7 +1,4 @@
-"""Define the records from which pages and tables are written.
-
-They contain no folder and no page.
-"""
+"""Define the records of a run's summary, from which pages and tables are written."""
 
 from __future__ import annotations
 
@@ -40,17 +37,21 @@ class Trade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HoldingsOverTime(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of the account at the end of each session: ``weights[symbol][session]``."""
+    """The weights of positions at the end of each session.
+
+    ``weights`` has a row per symbol and a column per session. A weight is a share of the account.
+    """
 
     symbols: tuple[str, ...]
     weights: tuple[tuple[float, ...], ...]
 
 
 class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of names held at the end of a session, and the length of holdings in sessions.
+    """The number of positions at the end of a session, and the length of positions.
 
-    ``spells`` counts holdings. An open holding counts up to the last session. ``sessions`` is None
-    if there are no holdings.
+    ``names`` is the mean number of positions, ``fewest`` and ``most`` are the extremes. ``spells``
+    is the number of uninterrupted holdings of a symbol. ``sessions`` is their mean length in
+    sessions; None if there are no holdings. An open holding ends with the last session.
     """
 
     names: float
@@ -61,7 +62,7 @@ class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as the model wrote it, and its result, or None without a result."""
+    """A tool call as the model wrote it. ``result`` is None for a call without a result."""
 
     name: str
     arguments: str
@@ -72,7 +73,8 @@ class CallNote(msgspec.Struct, frozen=True, kw_only=True):
 class ShownTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One question and its answer.
 
-    ``asked`` contains the new texts of this question with their roles.
+    ``asked`` contains the roles and texts that are new in this question. ``said`` is the text of
+    the answer.
     """
 
     purpose: str
@@ -84,7 +86,7 @@ class ShownTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
-    """An order and its fate."""
+    """An order, and what happened to it: ``fate`` is a text, ``tone`` its category."""
 
     order: Order
     tone: FateTone
@@ -94,10 +96,10 @@ class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's decision in one session.
 
-    ``problems`` are its failures, one line each. ``more_orders`` counts the omitted orders.
-    ``turns`` is the conversation, which only the most interesting sessions have. ``why`` is the
-    reason for the choice of this session. ``attempts`` counts the attempts at the answer. ``usd``
-    is None if the price is unknown.
+    ``problems`` lists the failures of the decision, one line each. ``more_orders`` is the number of
+    omitted orders. ``turns`` is the conversation; it is empty except for the most interesting
+    sessions. ``why`` is the reason why the session is interesting. ``attempts`` is the number of
+    attempts at the answer. ``usd`` is the cost in dollars, or None if the price is unknown.
     """
 
     session: str
@@ -114,11 +116,12 @@ class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """The repetition that represents an agent.
+    """The details of the episode that represents an agent.
 
-    ``place`` is its index among the agent's paths. ``falls`` is the drawdown along its path.
-    ``trades`` are the trades in the most traded symbols. ``decisions`` are all decisions or the
-    latest, newest first. The omitted trades and decisions are counted.
+    ``place`` is the index of the episode's path among the agent's paths. ``falls`` is the drawdown
+    at each session. ``trades`` contains the trades in the most traded symbols. ``decisions``
+    contains the latest decisions, newest first. ``trades_left_out`` and ``decisions_left_out`` are
+    the numbers of omitted trades and decisions.
     """
 
     place: int = 0
@@ -134,9 +137,11 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason of an unusable answer: the ``answer``, and ``where`` it is recorded.
+    """An unusable answer, and why it is unusable.
 
-    ``detail`` has the line of a user's own code that failed, as in every failure.
+    ``kind`` and ``detail`` describe the failure. For a failure in a user's own code, ``detail``
+    names the line of the code. ``answer`` is the text of the answer, and ``where`` is the file with
+    its record.
     """
 
     session: str
@@ -149,7 +154,8 @@ class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
 class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of mistake.
 
-    It has the numbers of answers and sessions with the mistake, and the share of such sessions.
+    ``answers`` and ``sessions`` are the numbers of answers and sessions with the mistake. ``rate``
+    is the share of sessions with the mistake.
     """
 
     kind: str
@@ -159,7 +165,7 @@ class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FormRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A rate of valid form that a benchmark defines for its own answers."""
+    """A rate of correctly formatted answers, as a benchmark defines it. ``defined`` is the text."""
 
     title: str
     defined: str
@@ -167,9 +173,10 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent that is a model. The figures are over all repetitions.
+    """The summary of an agent that is a model, over all its episodes in a setting.
 
-    ``mask`` names the hidden facts. It is None if nothing was hidden.
+    ``answers`` is the source of the answers. ``mask`` is the name of the mask, or None without a
+    mask.
     """
 
     model: str
@@ -186,13 +193,14 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard as scored, with all its details.
 
-    ``paths`` contains the value path (initial value first) of every repetition with a result.
-    ``failure`` is the reason if there is no result. ``failed_episodes`` pairs an episode's key with
-    its reason. ``causes`` are the first unusable answers, if an episode failed or the agent raised.
-    ``design`` is the power of the comparison with the baseline, with the measured dependence. It is
-    None if nothing was compared. ``model`` is None for a rule. ``detail`` is None if only a table
-    is written. ``called`` is the displayed name if the label would be misleading. ``horizon`` is
-    the period of its sessions, or None if it does not matter.
+    ``called`` is the displayed name; if empty, the label is displayed. ``failure`` is the reason
+    why there is no result, or None. ``failed_episodes`` contains pairs of an episode's key and the
+    reason for its failure. ``causes`` contains the first unusable answers, if an episode failed or
+    the agent raised an exception. ``paths`` contains the account values of every finished episode,
+    initial value first. ``design`` is the power of the comparison with the baseline, given the
+    measured dependence between sessions; None if nothing was compared. ``horizon`` is the period of
+    the sessions, or None if it is unknown. ``detail`` is None if only a table is written. ``model``
+    is None for a rule.
     """
 
     row: AgentScores
@@ -222,7 +230,10 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> dict[str, SeedSummary]:
-        """Return the scored measures. Annual measures are omitted for a record under a quarter."""
+        """Return the scored measures.
+
+        If the sessions cover less than a quarter, annual measures have a reason instead of a value.
+        """
         if self.horizon is None or not self.horizon.is_short:
             return self.row.measures
         short = SeedSummary(median=not_scored(TOO_SHORT), n=0, missing=self.seeds)
@@ -238,7 +249,8 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     def excess(self) -> Measure | None:
         """Return the excess return versus the baseline; None if nothing was compared.
 
-        It is per year, or over a record under a quarter.
+        The value is per year. If the sessions cover less than a quarter, it is for the whole
+        period.
         """
         if self.versus is None or self.horizon is None:
             return None if self.versus is None else self.versus.difference
@@ -256,7 +268,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_place(self) -> bool:
-        """Return whether the agent can be ranked: its own answers determine its result."""
+        """Return whether the agent can be ranked: it has a result and enough usable answers."""
         return self.result.value is not None and self.unranked is None
 
     @property
@@ -279,18 +291,20 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
     def tier_of(self, agent: str) -> int | None:
         """Return an agent's tier, 1 for the best; None if it is not ranked."""
         return next(
-            (place for place, names in enumerate(self.tiers, start=1) if agent in names), None
+            (tier for tier, names in enumerate(self.tiers, start=1) if agent in names), None
         )
 
 
 class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One benchmark on one data set with one choice of options: agents that may be compared.
+    """The summary of one setting, whose agents may be compared.
 
-    ``baseline_phrase`` is the baseline in a sentence ("buy and hold"). ``index`` has one level per
-    session, preceded by an initial level, or is None. ``prices`` are closing prices as traded, one
-    per session. ``options`` are the conversation's options in the run's spec. ``window`` is its
-    named window. ``contest`` compares the agents. It is None if it was not computed. ``limits``
-    state when skill could not have been detected.
+    A setting is a benchmark on a data set, with the options of the conversation and the window.
+    ``baseline_phrase`` names the baseline in a sentence ("buy and hold"). ``index`` has an initial
+    level and one level per session, or is None. ``prices`` contains closing prices as traded, one
+    per session, by symbol. ``options`` contains the options that the run's spec changes. ``window``
+    is the name of the window, or None. ``contest`` is the comparison of the agents, or None if it
+    was not computed. ``limits`` contains sentences about the skill that the sessions and seeds
+    cannot detect.
     """
 
     id: str
@@ -328,7 +342,7 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
     def ranked(self) -> list[AgentSummary]:
         """Return the agents by return, best first.
 
-        Agents with too many failures and then agents without a result are last.
+        Agents with too many failures follow, and agents without a result are last.
         """
         return sorted(
             self.agents,
@@ -340,10 +354,10 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def place_of(self, agent: AgentSummary, rank: int) -> int | None:
-        """Return the place of the agent at ``rank`` in :attr:`ranked`, or None.
+        """Return the displayed place of an agent; None if the agent is not ranked.
 
-        The place is a tier, because a rank among agents that do not differ significantly would be
-        luck. It is the rank if no agents were compared.
+        The place is the agent's tier, because ranks of agents that do not differ significantly are
+        luck. If the agents were not compared, it is ``rank``, the position in :attr:`ranked`.
         """
         if self.contest is not None:
             return self.contest.tier_of(agent.name)
@@ -351,10 +365,10 @@ class SettingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one setting of a contrast.
+    """The result of one agent in one setting of a contrast.
 
-    ``versus`` compares it with the reference. It is None for the reference. ``excess`` is the
-    displayed difference.
+    ``versus`` is the comparison with the agent's result in the reference setting, and ``excess`` is
+    the displayed difference. Both are None in the reference setting.
     """
 
     result: Measure
@@ -363,16 +377,20 @@ class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in every setting of a contrast, the reference first."""
+    """The results of one agent in all settings of a contrast, the reference setting first.
+
+    An arm is None if the agent does not run in the setting.
+    """
 
     agent: str
     arms: tuple[ContrastArm | None, ...]
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that differ in one option only. ``labels`` are its values, ``settings`` their ids.
+    """The comparison of settings that differ only in the option ``key``.
 
-    ``horizon`` is the period of the reference's sessions.
+    ``labels`` contains the value of the option in each setting, and ``settings`` the ids of the
+    settings. The first setting is the reference. ``horizon`` is the period of its sessions.
     """
 
     key: str
@@ -387,7 +405,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
     """The comparison of agents over several markets with the same ``options``.
 
-    ``places`` contains the mean ranks and their critical difference.
+    ``places`` contains the mean ranks of the agents and the critical difference of mean ranks.
     """
 
     options: dict[str, str] = msgspec.field(name="setting")
@@ -396,10 +414,10 @@ class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims of a run that ``verify`` can check.
+    """The claims of a run that a verification can and cannot recompute.
 
-    ``again`` are the claims that can be recomputed if the data is present. ``not_again`` are the
-    remaining claims.
+    ``again`` lists the claims that can be recomputed if the data is present. ``not_again`` contains
+    all other claims.
     """
 
     again: tuple[str, ...]
@@ -409,9 +427,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The summary of a whole run.
 
-    ``hashes`` and ``versions`` are (name, value) pairs, displayed unchanged. ``check`` is the
-    command that verifies the run. ``coverage`` states what that command can recompute. ``freedom``
-    lists the runner's own choices.
+    ``level`` is the confidence level of intervals, and ``draws`` is the number of bootstrap draws.
+    ``hashes`` and ``versions`` contain pairs of a name and a value. ``check`` is the command that
+    verifies the run. ``coverage`` contains the claims that this command can recompute. ``freedom``
+    lists the runner's choices.
     """
 
     title: str

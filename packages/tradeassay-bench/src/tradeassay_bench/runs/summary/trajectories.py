@@ -1,8 +1,8 @@
 """Export a recorded run as training data: questions to a model, its answers, and their rewards.
 
-The benchmark's ``rewards`` define the reward of a program. The reward of an answer on a trading day
-is the account's return until the next session's mark. If neither is known, ``reward`` is None and
-``reason`` states why.
+In a run of programs the benchmark defines the reward of an answer (``rewards``). In a trading run
+the reward of an answer is the return of the account until the end of the next session. If the
+reward is unknown, ``reward`` is None and ``reason`` states why.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNKNOWN = AnswerReward(value=None, reason="the record has no reward for this an
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
-    """One question with its answer. ``evidence`` is the basis of the reward."""
+    """One question with its answer. ``evidence`` contains the facts that determine the reward."""
 
     episode: str
     model: str
@@ -35,34 +35,37 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trajectories(run: Run | CodeRun) -> Iterator[Trajectory]:
-    """Yield every answer of a model to the task itself, in the order of the episodes."""
+    """Yield every answer of a model except judgements, in the order of the episodes."""
     for episode in run.episodes:
-        worth = (
+        rewards = (
             run.kind.rewards(run.record(episode.key))
             if isinstance(run, CodeRun)
             else _days(run, episode.key)
         )
         lines = list(run.dialogue(episode.key))
-        for line, asked in zip(lines, whole_messages(lines), strict=True):
+        for line, messages in zip(lines, whole_messages(lines), strict=True):
             if line.reply.error is not None or line.purpose.startswith("judge"):
                 continue
             # A turn identifies a program. A step identifies a day.
             place = line.attempt - 1 if isinstance(run, CodeRun) else line.step
-            found = worth.get(place, _UNKNOWN)
+            reward = rewards.get(place, _UNKNOWN)
             calls = [{"name": call.name, "arguments": call.arguments} for call in line.reply.calls]
-            said = line.reply.text or msgspec.json.encode(calls).decode()
+            completion = line.reply.text or msgspec.json.encode(calls).decode()
             yield Trajectory(
                 episode=episode.key,
                 model=str(getattr(episode, "model", "") or getattr(episode, "agent", "")),
-                prompt=tuple({"role": one.role, "content": one.text} for one in asked),
-                completion=said,
-                reward=found.value,
-                reason=found.reason,
-                evidence=found.evidence,
+                prompt=tuple(
+                    {"role": message.role, "content": message.text} for message in messages
+                ),
+                completion=completion,
+                reward=reward.value,
+                reason=reward.reason,
+                evidence=reward.evidence,
             )
 
 
 def _days(run: Run, key: str) -> dict[int, AnswerReward]:
+    """Return the reward of every session of an episode by step, except for the last session."""
     marks = []
     for record in run.records(key):
         for event in record.events:
@@ -76,11 +79,11 @@ def _days(run: Run, key: str) -> dict[int, AnswerReward]:
 
 
 def training_lines(run: Run | CodeRun, form: TrainingForm) -> Iterator[dict[str, Any]]:
-    """Yield a run as lines of a data set.
+    """Yield the lines of a training data set from a run.
 
-    ``rl`` has every answer with its reward. ``sft`` has the best answer to a question if it is good
-    (1 for a program, more than 0 for a day). ``dpo`` has the best and the worst answer to one
-    question if they differ.
+    ``rl`` contains every answer with its reward. ``sft`` contains the best answer to each question
+    if its reward is high enough (at least 1 for a program, above 0 for a session). ``dpo`` contains
+    the best and the worst answer to each question if their rewards differ.
     """
     every = list(trajectories(run))
     if form == "rl":
