@@ -1,4 +1,4 @@
-"""What a run holds of every agent: its daily parts in one setting, and its twin under a mask."""
+"""Collect the data of a run's agents for a verdict: daily parts, series and masked twins."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import AgentScores, Run
 
 MASKS = ("blinded", "stock-blind", "date-blind")
-"""The masks in the order of preference for the contrast: the one that hides most comes first."""
+"""The masks in the order of preference for the contrast: the most complete mask first."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """One agent in one setting while its findings are collected. ``daily`` is None without a
-    result."""
+    """The data of one agent in one setting. ``daily`` is None if no episode has a result."""
 
     scores: AgentScores
     complete: tuple[Attribution, ...]
@@ -36,12 +35,12 @@ class AgentRow:
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The sessions of its first seed with a result."""
+        """Return the sessions of the first seed with a result."""
         return self.complete[0].daily.sessions if self.complete else ()
 
 
 def agent_row(run: Run, scores: AgentScores, attribution: RunAttribution) -> AgentRow:
-    """Return the data of one agent that its findings are made from."""
+    """Return the data of one agent for its findings."""
     episode = run.episode(scores.episodes[0])
     complete = [
         attribution.episodes[key]
@@ -67,9 +66,9 @@ def agent_row(run: Run, scores: AgentScores, attribution: RunAttribution) -> Age
 
 
 def masked_twin(row: AgentRow, rows: Sequence[AgentRow]) -> AgentRow | None:
-    """Return the same agent in the setting that differs in the mask only; None if there is none.
+    """Return the row of the same agent in a setting that differs only in the mask, or None.
 
-    Of several masks it is the one that hides most. A control arm is another setting.
+    If there are several masks, the most complete mask is used. A control arm is not a mask.
     """
 
     def setting(other: AgentRow) -> tuple[object, ...]:
@@ -88,7 +87,7 @@ def masked_twin(row: AgentRow, rows: Sequence[AgentRow]) -> AgentRow | None:
 
 
 def mostly_unanswered(row: AgentRow, config: VerdictConfig) -> str | None:
-    """Say on how many sessions there was no usable answer; None if these are few."""
+    """Return a phrase with the share of sessions without a usable answer; None if it is small."""
     failed = row.scores.measures["failure_rate"].median.value
     if failed is None or failed <= config.failed_sessions:
         return None

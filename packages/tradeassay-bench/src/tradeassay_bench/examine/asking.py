@@ -23,7 +23,7 @@ AskOne = Callable[[AddressedQuestion[AskModel]], Awaitable[ModelReply]]
 
 
 class Asker:
-    """Query models with the options of an :class:`Asking`, all under one budget."""
+    """Queries models with the options of an :class:`Asking`. All queries share one budget."""
 
     def __init__(self, asking: Asking | None, home: Path | None) -> None:
         asking = asking_or_default(asking)
@@ -56,7 +56,7 @@ class Asker:
 
     @asynccontextmanager
     async def open(self, name: str, params: ModelParams) -> AsyncIterator[AskOne]:
-        """Open a model. Raises :class:`ModelError` if it does not answer."""
+        """Open a model for the block. Raises :class:`ModelError` if it cannot answer."""
         asking = self.asking
         async with open_model(
             name,

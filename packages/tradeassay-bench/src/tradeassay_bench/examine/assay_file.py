@@ -81,9 +81,9 @@ def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> 
 
 
 def recorded_assay(run: Run) -> Assay | None:
-    """Return a run's recorded assay if recomputing it reproduces it, else None.
+    """Return a run's recorded assay, or None if it cannot be reproduced.
 
-    Leak tests, memory records and the number of tries in the folder are taken as recorded. They
+    The assay is recomputed with its recorded leak tests, memory records and numbers of tries. These
     cannot be recomputed here, and ``verify`` reports them.
     """
     path = run.folder / "assay.json"
@@ -101,7 +101,7 @@ def recorded_assay(run: Run) -> Assay | None:
 
 
 def stated_in(assay: Assay) -> tuple[str, ...]:
-    """Return the parts of an assay that cannot be recomputed: leak tests and memory records."""
+    """Return sentences about the parts of an assay that cannot be recomputed."""
     stated = []
     if any(agent.leaks.tested for agent in assay.agents):
         stated.append(LEAKS_STATED)
@@ -113,7 +113,11 @@ def stated_in(assay: Assay) -> tuple[str, ...]:
 
 
 def brought_assay(run: Run) -> Assay | None:
-    """Return the assay in a run's folder if its hash matches the run's scores, whoever made it."""
+    """Return the assay in a run's folder without recomputing it.
+
+    The result is None if there is no assay, or if it was made with different scores. Raises
+    :class:`RunError` if the file cannot be read.
+    """
     path = run.folder / "assay.json"
     if not path.is_file():
         return None
@@ -168,7 +172,7 @@ class _MadeAgain:
 
 
 def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain:
-    """Recompute a recorded assay with its recorded outside facts, and compare the two."""
+    """Recompute a recorded assay with its recorded outside facts, and return the differences."""
     from tradeassay_bench.examine.memory.records import check_record, parse_record
 
     result = _MadeAgain()
@@ -215,7 +219,7 @@ def _make_again(run: Run, content: bytes, *, unsure: bool = False) -> _MadeAgain
 
 
 def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
-    """Return an assay's recorded facts from outside its run, by setting and agent."""
+    """Return the facts in an assay that are not from its run, by setting and agent."""
     untested = LeakEvidence(tested=False)
     facts = {}
     for agent in kept.agents:
@@ -230,7 +234,7 @@ def _outside_facts(kept: Assay) -> dict[tuple[str, str], OutsideFacts]:
 
 
 def _price_of(agent: AgentAssay) -> MaskPrice | None:
-    """Return the mask's price that an assay rests on, or None."""
+    """Return the price of the mask that an agent's assay uses, or None."""
     if agent.memory is None or isinstance(agent.memory.price, msgspec.UnsetType):
         return None
     return agent.memory.price
@@ -239,8 +243,8 @@ def _price_of(agent: AgentAssay) -> MaskPrice | None:
 def _impossible_tries(kept: Assay) -> Iterator[str]:
     """Yield descriptions of recorded numbers of tries that are impossible.
 
-    Tries are whole numbers. Correlated tries count once. Accounts over the same sessions must have
-    the same number.
+    The number of tries is a whole number. The effective number, in which correlated tries are one
+    try, cannot be larger. Accounts over the same sessions must have the same number.
     """
     seen: dict[tuple[object, ...], tuple[str, int, float]] = {}
     for agent in kept.agents:
@@ -297,9 +301,9 @@ def _impossible_leaks(run: Run, kept: Assay) -> Iterator[str]:
 
 
 def _impossible_prices(kept: Assay) -> Iterator[str]:
-    """Yield prices of masks that no other run can have shown.
+    """Yield descriptions of recorded mask prices that cannot have been measured.
 
-    A price comes from another world than the one that is judged, and lies inside its interval.
+    The price must be from a different world than the judged world, and must lie in its interval.
     """
     for agent in kept.agents:
         price = _price_of(agent)
@@ -315,9 +319,9 @@ def _impossible_prices(kept: Assay) -> Iterator[str]:
 
 
 def _sessions_behind(bound: float) -> int:
-    """Return how many sessions exclude leaks on more than ``bound`` of the days.
+    """Return the number of sessions that exclude leaks on more than ``bound`` of the days.
 
-    Returns 0 if no number of sessions does.
+    Returns 0 if no number of sessions excludes them.
     """
     if not 0.0 < bound < 1.0:
         return 0
@@ -326,7 +330,7 @@ def _sessions_behind(bound: float) -> int:
 
 
 def _tries_missing(run: Run, kept: Assay) -> str:
-    """Return a note on tries of the folder that an assay does not allow for; empty if none."""
+    """Return a note if the number of tries in the folder has changed; empty if it has not."""
     if not kept.config.folder:
         return ""
     for agent in kept.agents:

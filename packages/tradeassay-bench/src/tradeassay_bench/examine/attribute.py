@@ -67,12 +67,12 @@ _BY_SESSION = ("total", "common", "tilt", "selection", "uncovered", "trading", "
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account to attribute: T sessions of starting ``weights`` (T, N) and ``returns`` (T,).
+    """An account to attribute: T sessions of starting ``weights`` (T, N) and ``returns`` (T,).
 
-    If ``returns`` is None, the returns are Σ w r. ``parts`` are the known parts of trading. The
-    remainder is listed under ``rest``. ``failure`` is the reason why the account has no result.
-    ``year`` is the number of sessions per year. Without ``intervals`` the parts have values only,
-    and preferences are omitted. Daily parts need nothing more.
+    If ``returns`` is None, the returns are Σ w r. ``parts`` contains the known parts of trading.
+    The unknown part is listed under ``rest``. ``failure`` is the reason why the account has no
+    result. ``year`` is the number of sessions per year. If ``intervals`` is False, the parts have
+    values only, and preferences are omitted.
     """
 
     source: str
@@ -340,7 +340,9 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> Acc
         before, value = nav[-1], ledger.nav()
         sessions.append(record.session)
         nav.append(value)
-        weights.append(held)  # a session starts with the holdings at the end of the previous one
+        weights.append(
+            held
+        )  # A session starts with the holdings at the end of the previous session.
         money = dict.fromkeys(COSTS, 0.0)
         for event in (*record.opening, *record.events):
             if isinstance(event, Filled):
@@ -372,9 +374,10 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...]) -> Acc
 
 
 class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """The attribution of one agent in one setting, under the agent's name on pages.
+    """The attribution of one agent in one setting.
 
-    It has the linked parts over seeds, and the exposure preferences over all invested days.
+    ``agent`` is the displayed name. The parts are linked over the window and averaged over seeds.
+    Exposure preferences are measured over all invested days.
     """
 
     setting: str = msgspec.field(name="cell")
@@ -538,7 +541,7 @@ def _episode(
     failure = run.series(episode.key).failure
     benchmark = run.manifest.benchmark(episode)
     convention = convention or run.manifest.convention
-    # A paper's tables have exactly the nine factors.
+    # The paper's tables have exactly the nine factors.
     query = MarketQuery.of(benchmark.market, beside=convention != "paper")
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols)

@@ -77,7 +77,10 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def parse_span(text: str) -> Span:
-    """Parse ``2015-01-05..2022-12-30``. Raises :class:`UserError` for anything else."""
+    """Return the window in a text such as ``2015-01-05..2022-12-30``.
+
+    Raises :class:`UserError` for any other text.
+    """
     first, dots, last = text.partition("..")
     if not dots or not first or not last:
         raise UserError(f"'{text}' is not a window", hint="write it as 2015-01-05..2022-12-30")
@@ -160,7 +163,7 @@ def make_samples(
         with np.errstate(all="ignore"):
             earned = opens[row + horizon, columns] / opens[row, columns] - 1.0
         kept = known & before.tradable()[columns] & np.isfinite(earned)
-        if np.count_nonzero(kept) >= 5:  # too few names for a cross-section
+        if np.count_nonzero(kept) >= 5:  # too few names for a comparison of names
             found.append((snapshot.sessions[row], columns[kept], matrix[kept], earned[kept]))
     if not found:
         raise UserError(
@@ -188,8 +191,7 @@ def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
 
 
 def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
-    """Return each day's rank correlation (Spearman) of scores and returns; 0 if all scores are
-    equal."""
+    """Return each day's Spearman correlation of scores and returns; 0 if all scores are equal."""
     daily = np.array(
         [spearman_rho(scores[rows], samples.returns[rows]) for rows in samples.by_day()]
     )
@@ -233,16 +235,16 @@ def train_baselines(
     listen: Listener | None = None,
     spread: Spread = HERE,
 ) -> tuple[TrainedBaseline, ...]:
-    """Train and measure the missing models. Return all models in the order of the spec.
+    """Train the models that are not in the store. Return all models in the order of the spec.
 
-    They are measured on the test window. ``spread`` distributes the training. Raises
-    :class:`UserError` for data that is too short or a missing GPU, and :class:`MissingExtra`
-    without Qlib.
+    The models are measured on the test window. ``spread`` distributes the training. Raises
+    :class:`UserError` if the data is too short or a required GPU is missing, and
+    :class:`MissingExtra` if Qlib is not installed.
     """
     for name in spec.models:
         check_installed(factor_model(name))
     work = Workshop(spec, home=home, listen=listen)
-    if spread.executor == "inline":  # models that see the same window share its samples
+    if spread.executor == "inline":  # Models with the same window share its samples.
         return tuple(work.baseline(name) for name in spec.models)
 
     def tell(place: int, _: object) -> None:
@@ -257,9 +259,9 @@ def _trained(spec: BaselineSpec, home: Path | None, name: str) -> TrainedBaselin
 
 
 class Workshop:
-    """Train the models of one spec.
+    """Trains the models of one spec.
 
-    Samples are computed when first needed. Models with the same window share them.
+    Samples are computed on first use and are shared by models with the same window.
     """
 
     def __init__(
@@ -288,7 +290,7 @@ class Workshop:
         self._made: dict[tuple[str, int], Samples] = {}
 
     def baseline(self, name: str) -> TrainedBaseline:
-        """Return a trained baseline, from the store if it is stored there."""
+        """Return a trained baseline. It is trained only if it is not in the store."""
         model = factor_model(name)
         spec, versions = self.spec, dict[str, str]()
         for package in ("pyqlib", "numpy", *model.packages):
@@ -323,7 +325,7 @@ class Workshop:
             try:
                 stored = load_trained(key, self.home)
                 self._say(f"{model.title}: {key} is already trained")
-            except DataError:  # a damaged baseline is trained again
+            except DataError:  # A damaged baseline is trained again.
                 pass
         facts, fitted = stored or self._train(model, recipe, key)
         wanted = None if self.test is None else (self.test.first, self.test.last)
@@ -431,7 +433,9 @@ def contrast(
     """
     true = msgspec.structs.replace(spec, shuffled=False)
     null = msgspec.structs.replace(spec, shuffled=True)
-    if spread.executor != "inline":  # the trained models are stored; here they are only compared
+    if (
+        spread.executor != "inline"
+    ):  # Both models are trained and stored. Here they are only compared.
         for each in (true, null):
             train_baselines(each, home=home, listen=listen, spread=spread)
     one, other = Workshop(true, home=home, listen=listen), Workshop(null, home=home, listen=listen)

@@ -1,6 +1,6 @@
-"""Attribute a user's own account from tables of weights or a log of trades.
+"""Attribute a user's own account from tables of weights or returns, or from a log of trades.
 
-The fills of a log are booked in tradeassay's ledger. A data set prices its days.
+The fills of a log are booked in tradeassay's ledger, and a data set provides prices.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ The ``date`` is the session at which a weight is held or in which a return is ea
 
 
 def opened(own: OwnAccount, dataset: str) -> Snapshot:
-    """Open a data set of the store in the account's ``home``, or of the default store."""
+    """Open a data set in the store ``own.home``, or in the default store."""
     return load_dataset(dataset, None if own.home is None else Path(own.home))
 
 
@@ -80,7 +80,7 @@ def market_of(
 ) -> tuple[MarketInputs, int]:
     """Return the market from the first to the last of ``days``, and its sessions per year.
 
-    Without ``beside``, exposures are to the nine factors only.
+    If ``beside`` is False, the only exposures are the nine factors.
     """
     if own.dataset is None:
         hint = "give a data set with prices of these names (tradeassay data list)"
@@ -95,8 +95,8 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     """Return the attribution of a user's own account.
 
     Returns without weights are explained by a regression over time (``method`` is ``returns``).
-    This method is weaker: exposures are constants, and trading cannot be observed. Raises
-    :class:`UserError` with one line for tables that do not fit together.
+    This method is weaker, because exposures are assumed constant and trading cannot be observed.
+    Raises :class:`UserError` for tables that do not fit together.
     """
     table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     source = (
@@ -175,10 +175,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
 
 
 def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
-    """Return a market built from the names' own returns.
-
-    The sessions are the dates of that table.
-    """
+    """Return a market built from a table of the names' returns. Its dates are the sessions."""
     table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
     if not days:
@@ -249,8 +246,9 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
 def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
 
-    A benchmark suite provides the market and its rules. The number of names held and the turnover
-    must be stated. Raises :class:`UserError` if one of these is missing or does not fit the file.
+    The benchmark suite defines the market and its rules. The suite, the number of names held and
+    the turnover must be stated. Raises :class:`UserError` if one of the three is missing or does
+    not fit the file.
     """
     if not isinstance(own.returns, str | OwnSeries):
         raise UserError(
@@ -295,11 +293,11 @@ _VENUE = Venue(
     shorting=Shorting(allowed=True),
 )
 _PLENTY = 1e9
-"""An initial cash that pays for everything. A list of decisions does not depend on it."""
+"""An initial cash that is enough for all orders. The decisions in a list do not depend on it."""
 _OTHER_PRICE = 1.5
-"""The largest plausible distance of a fill from its day's price range.
+"""The maximum plausible ratio of a fill's price to the limits of its day's price range.
 
-A fill further away must be the price of a different instrument.
+The price of a fill further away must be from a different instrument.
 """
 _OUTSIDE = 0.005
 OWN_PRICES = (
@@ -312,9 +310,9 @@ OWN_PRICES = (
 
 @contextmanager
 def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
-    """Open the prices of a log: a data set, or a file that is read like a data set.
+    """Open the prices for a log: a data set, or a file that is read like a data set.
 
-    Yields None without either.
+    Yields None if the account has no prices.
     """
     if own.prices is None:
         yield None if own.dataset is None else opened(own, own.dataset)
@@ -395,9 +393,9 @@ def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
 
 
 def _booked_alone(log: TradeLog, cash: float) -> Iterator[StepRecord]:
-    """Yield the account on every day with trades.
+    """Yield the record of every day with trades, without a data set.
 
-    Each holding is marked at its last trade price.
+    Each holding is valued at its last trade price.
     """
     ledger = Ledger(cash, terms=_VENUE.terms)
     marks: dict[str, float] = {}
@@ -430,7 +428,7 @@ def _cash(
 ) -> float:
     """Return the initial cash of an account.
 
-    Adds notes on its source, and on sales of names that were not held.
+    Adds notes to ``notes``: the source of the amount, and sales of names that were not held.
     """
     if log.decisions:
         return own.cash_at_start or _PLENTY
@@ -462,7 +460,7 @@ def _cash(
 
 
 def _named(log: TradeLog, asked: str | None, snapshot: Snapshot) -> Iterator[Fill]:
-    """Yield the fills of a log with each name as the prices spell it."""
+    """Yield the fills of a log, with each symbol in the spelling of the data set."""
     symbols = snapshot.at(len(snapshot.sessions) - 1, "close").symbols
     plain: dict[str, list[str]] = {}
     for symbol in symbols:
@@ -498,9 +496,9 @@ def _bare(symbol: str) -> str:
 
 
 def _row(fill: Fill, snapshot: Snapshot, log: TradeLog) -> int:
-    """Return the session in which a fill is booked: the first whose close is not before the fill.
+    """Return the session in which a fill is booked: the first session that closes after the fill.
 
-    A decision that states only a day may have used the close of that day. It is executed in the
+    A decision without a time of day may have used the close of its day, so it is executed in the
     next session.
     """
     day = np.datetime64(fill.day)
@@ -534,9 +532,10 @@ def _booked(
     cash: float,
     notes: list[str],
 ) -> Iterator[StepRecord]:
-    """Yield the account session by session.
+    """Yield the record of every session of an account.
 
-    Each session applies actions before the open, the log's fills, and the mark at the close.
+    Each session applies corporate actions before the open, the fills of the log, and the mark at
+    the close.
     """
     exchange, ledger = Exchange(_VENUE), Ledger(cash, terms=_VENUE.terms)
     by_row: dict[int, list[Fill]] = {}

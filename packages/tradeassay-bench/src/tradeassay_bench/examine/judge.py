@@ -1,4 +1,4 @@
-"""Make an assay of a recorded run, of its folder, or of a user's own tables."""
+"""Make the assay of a recorded run or of a user's own tables."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ FILES_SHUT = (
 
 @dataclass(frozen=True, slots=True)
 class OutsideFacts:
-    """Facts of an assay from outside its run.
+    """The facts of an assay that are not from its run.
 
     These are the number of tries in the run's folder at the time of the assay, and the result of a
-    leak test. The latter is None if there was no test.
+    leak test (None without a test).
     """
 
     tried: diagnostics.Tried = diagnostics.NO_TRIES
@@ -122,7 +122,7 @@ def assay_run(
             replace(row, tried=stated.get(place, diagnostics.NO_TRIES))
             for row, place in zip(rows, places, strict=True)
         ]
-    elif config.folder:  # other tries of the folder on the same data and sessions
+    elif config.folder:  # the other tries in the folder on the same data and sessions
         windows = [(row.scores.dataset, row.sessions) for row in rows]
         tried = {
             place: run_evidence.tried_elsewhere(run, *place) for place in dict.fromkeys(windows)
@@ -186,7 +186,7 @@ def assay_run(
 
 
 def _titles(run: Run, rows: Sequence[AgentRow]) -> dict[str, str]:
-    """Return titles of settings: the benchmark suite and what distinguishes its settings."""
+    """Return the titles of settings: the benchmark suite, with the options that differ."""
     first = {row.scores.setting: run.episode(row.scores.episodes[0]) for row in rows}
     titles = {}
     for setting, episode in first.items():
@@ -278,7 +278,7 @@ def _findings(
     measured = run_tests(plain, row.daily, row.year, config, context)
     assert measured.alpha is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
-    # The total is the recorded return, except for rounding. The attribution record also has its
+    # The total is the recorded return up to rounding. The attribution's record also has an
     # interval.
     if (
         recorded.value is not None
@@ -320,9 +320,9 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
 def _memory(
     row: AgentRow, rows: Sequence[AgentRow], config: VerdictConfig, alpha: Alpha
 ) -> MemoryEvidence | None:
-    """Return the contrast with the masked setting of the same agent.
+    """Return the comparison of an agent with the same agent under a mask.
 
-    Returns None if no model ran without a mask.
+    Returns None for a rule, and for an agent that ran under a mask.
     """
     if not row.by_model or row.mask not in (None, evidence.BRIGHT):
         return None

@@ -51,7 +51,7 @@ def assay_holdings(own: OwnAccount, log: TradeLog | None, config: VerdictConfig)
 def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
     """Return the assay of an account from a log of trades.
 
-    It uses the holdings if their prices are known.
+    If prices of the holdings are known, the holdings are attributed. Otherwise only returns are.
     """
     title = own.title or (Path(log.name).stem if isinstance(own.returns, str) else "your account")
     own = msgspec.structs.replace(own, title=title)

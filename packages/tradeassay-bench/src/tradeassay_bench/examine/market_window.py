@@ -33,7 +33,7 @@ from tradeassay_bench.data import AsOfView, Snapshot
 from tradeassay_bench.play.market import ALL, MarketConfig, OpenOrClose, Universe, parse_universe
 
 _MEMORY = 253
-"""The number of earlier sessions on which a session's factors can depend."""
+"""The maximum number of earlier sessions on which a session's factors depend."""
 BETA, SIZE, SECTOR = "BETA", "SIZE", "SECTOR "
 """Additional exposures: beta to the mean of all names, log of capitalisation, one per sector."""
 UNSIZED = ("traded amount", "nothing")
@@ -46,12 +46,11 @@ Index funds are baskets and futures are contracts. Both are excluded.
 
 
 class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A window of a snapshot: its names and its prices.
+    """A window of a snapshot, with its names and the price at which accounts are valued.
 
-    ``universe`` is the universe of the market: an index, or ``all``. A universe with a limited
-    number of names (``IDX:20``) is estimated over the whole index, because more names give a better
-    estimate of the market. ``price`` is the price at which accounts are marked. ``index`` is the
-    index that accounts may have followed.
+    ``universe`` is an index, or ``all``. If a universe has a limited number of names (``IDX:20``),
+    factors are estimated over the whole index, because more names give a better estimate. ``index``
+    is the index that accounts may have followed.
     """
 
     first: str
@@ -63,9 +62,9 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, market: MarketConfig, *, beside: bool = True) -> MarketQuery:
-        """Return the window and names of a market configuration.
+        """Return the query for a market configuration.
 
-        Without ``beside``, the query has the nine factors only.
+        If ``beside`` is False, the only exposures are the nine factors.
         """
         return cls(
             first=market.first,
@@ -109,13 +108,11 @@ class MarketInputs:
 
     @property
     def baskets(self) -> Bools:
-        """Return which columns are index funds, shape (N,)."""
+        """Return a mask of the columns that are index funds, shape (N,)."""
         return np.array([one.kind == "index" for one in self.instruments], dtype=np.bool_)
 
     def until(self, count: int) -> MarketInputs:
-        """Return the first ``count`` sessions, because an account may end before the window
-        does.
-        """
+        """Return the data of the first ``count`` sessions, for an account that ended early."""
         if count == len(self.sessions):
             return self
         cut = {
@@ -156,8 +153,8 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     fields: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
     found = compute_all(FactorBars(*(view.bars(one, rows.stop - oldest) for one in fields)))
     values = known_before(np.stack([found[name] for name in FACTOR_NAMES], axis=1), lag)[cut:]
-    # The names were fixed before the session. Names without a price in the session are left out of
-    # the regression.
+    # The universe was fixed before the session. Names without a price in the session are left out
+    # of the regression.
     names = np.array([one.kind in _KINDS for one in view.instruments], dtype=np.bool_)
     whole = Universe(parse_universe(query.universe).of)
     priced = np.concatenate([np.zeros_like(there[:1]), there[:-1]])[cut:]
@@ -238,7 +235,7 @@ def _beside(
     config: AttributionConfig,
     found: dict[str, Floats],
 ) -> dict[str, Floats]:
-    """Return the additional exposures, (T, N) each: beta, size, and sectors with enough names."""
+    """Return the additional exposures, each of shape (T, N): beta, size, and large sectors."""
     names = float(np.median(eligible.sum(axis=1))) if config.beside and eligible.size else 0.0
     terms = 1 + len(FACTOR_NAMES) + len(found)
     if names < config.names_beside * terms:
@@ -305,13 +302,10 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
     return mask
 
 
-def _returns(
-    snapshot: Snapshot, view: AsOfView, price: OpenOrClose, rows: range
-) -> tuple[Bools, Floats]:
-    """Return which names have a price in each session, and the return of one share.
+def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
+    """Return which names have a price in each session, and the return of one share in each session.
 
-    The return is over the session. A share is marked as in an account: at its price, or at its last
-    price less later payments.
+    A share is valued as in an account: at its price, or at its last price less later payments.
     """
     prices = view.bars(price, len(rows), adjust="none")
     names = prices.shape[1]
@@ -372,11 +366,14 @@ def _size(
 def _caps(
     snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int
 ) -> tuple[Floats, str | None]:
-    """Return the last capitalisation reported before each session, updated with the price since."""
+    """Return the capitalisation of each name before each session, and the field used, or None.
+
+    Each value is the last reported capitalisation, updated with the price change since the report.
+    """
     clocks = np.array([snapshot.at(row, "pre_open").clock for row in range(rows.start, rows.stop)])
     wanted = range(early, rows.stop)
     caps = np.full((len(wanted), len(view.instruments)), np.nan)
-    # Every close, or the last close before it. NaN before the first.
+    # Every close, or the last close before it; NaN before the first close.
     at_last = np.where(np.isfinite(close), np.arange(close.shape[0])[:, None], 0)
     last = np.take_along_axis(close, np.maximum.accumulate(at_last, axis=0), axis=0)
     found: str | None = None
@@ -384,7 +381,7 @@ def _caps(
         if instrument.kind not in _KINDS:
             continue
         known = view.fundamentals(instrument.symbol)
-        for kind in ("free_float_cap", "market_cap"):  # the preferred field first
+        for kind in ("free_float_cap", "market_cap"):  # The preferred field comes first.
             figures = [figure for figure in known if figure.field == kind and figure.value > 0]
             if figures:
                 break

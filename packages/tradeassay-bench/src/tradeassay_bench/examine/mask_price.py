@@ -1,8 +1,9 @@
-"""The mask's price: what names and dates are worth to an agent where it cannot remember anything.
+"""Measure the price of a mask: the return that an agent loses because the mask hides information.
 
-A mask hides what a model may remember, and destroys information as well: a model may read a sector
-or a season out of a name or a date. On a synthetic world nothing can be remembered. What the same
-mask takes from the same agent there is lost information, and the rest of a gap is memory.
+A mask hides names and dates that a model may remember. It also destroys information: a model may
+infer a sector from a name, or a season from a date. On a synthetic world there is nothing to
+remember. The loss of the same agent under the same mask on a synthetic world is therefore lost
+information. The rest of the loss on a real market is memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Place = tuple[str, str]
 
 
 class _Play(NamedTuple):
-    """One agent with and without a mask, in a run."""
+    """The results of one agent in a run, with and without a mask."""
 
     run: Run
     bright: AgentRow
@@ -44,17 +45,17 @@ class _Play(NamedTuple):
 
     @property
     def world(self) -> str:
-        """The name of the data set that was played."""
+        """Return the name of the data set."""
         return self.bright.scores.dataset
 
     @property
     def data(self) -> str:
-        """The hash of the data set that was played."""
+        """Return the hash of the data set."""
         return self.run.manifest.datasets[self.world].sha256
 
 
 class _Rows(NamedTuple):
-    """A run with the rows of its agents."""
+    """A run and the rows of its agents."""
 
     run: Run
     rows: tuple[AgentRow, ...]
@@ -70,14 +71,13 @@ def mask_prices(
     unread: bool = True,
     spread: Spread = HERE,
 ) -> dict[Place, MaskPrice]:
-    """Return the mask's price for every unmasked play of a model that has a masked twin.
+    """Return the price of the mask for every unmasked model with a masked twin.
 
-    ``rows`` are those of ``run``, and ``selected`` those that are judged. ``others`` are runs of
-    the same agents under the same masks on synthetic worlds; their sessions count together. Without
-    ``unread`` it is not checked that nobody can have read the worlds.
-
-    Raises :class:`UserError` if a world is not synthetic or is played twice, if an agent, its
-    unmasked or its masked play is missing, or if it was asked in another way.
+    ``rows`` contains the rows of ``run``, and ``selected`` the rows that are judged. ``others``
+    contains runs of the same agents under the same masks on synthetic worlds. Their sessions are
+    pooled. If ``unread`` is False, the function does not check that no model can have read the
+    worlds. Raises :class:`UserError` if a world is not synthetic or occurs twice, if an agent or
+    its unmasked or masked result is missing, or if the conversations differ.
     """
     plays = []
     for row in selected:
@@ -130,7 +130,7 @@ def _rows_of(run: Run, config: VerdictConfig, spread: Spread) -> _Rows:
 
 
 def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
-    """Return all plays of an agent in another run that differ from ``play`` in their world only."""
+    """Return all results of an agent in another run that differ from ``play`` only in the world."""
     name = play.run.names[play.bright.scores.agent]
     own = [row for row in other.rows if _is_same_agent(play, other.run, row)]
     if not own:
@@ -176,8 +176,9 @@ def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
 
 
 def _is_same_agent(play: _Play, other: Run, row: AgentRow) -> bool:
-    """Return whether a row is of the same agent: by its name, parameters and code, whatever its
-    label.
+    """Return whether a row belongs to the same agent: the same name, parameters and code.
+
+    The label is not compared.
     """
     if not row.by_model:
         return False
@@ -192,7 +193,7 @@ def _is_same_agent(play: _Play, other: Run, row: AgentRow) -> bool:
 
 
 def _difference(run: Run, row: AgentRow, other: Run, there: AgentRow) -> str:
-    """Say how two conversations differ; empty if they do not. The data is none of it."""
+    """Return the first difference between two conversations except for the data; empty if none."""
     records: list[ProtocolRecord | None] = [
         one.manifest.protocols.get(played.scores.setting)
         for one, played in ((run, row), (other, there))
@@ -213,7 +214,10 @@ def _difference(run: Run, row: AgentRow, other: Run, there: AgentRow) -> str:
 
 
 def _refuse_same_days(play: _Play, pairs: Sequence[_Play]) -> None:
-    """Raise :class:`UserError` for a world that is judged itself, or for days that count twice."""
+    """Check that no pair is from the judged world and that no day of a world occurs twice.
+
+    Raises :class:`UserError` otherwise.
+    """
     seen: set[tuple[str, str]] = set()
     for pair in pairs:
         if pair.data == play.data:
@@ -249,7 +253,7 @@ def _price(pairs: Sequence[_Play], config: VerdictConfig) -> MaskPrice:
 
 
 def _unusable(pair: _Play, config: VerdictConfig) -> str | None:
-    """Say why a pair of plays does not show what a mask costs; None if it does."""
+    """Return why a pair of results cannot show the price of a mask; None if it can."""
     plays: Mapping[str, AgentRow] = {"unmasked": pair.bright, "masked": pair.masked}
     for name, row in plays.items():
         where = f"in {pair.world} the {name} run"

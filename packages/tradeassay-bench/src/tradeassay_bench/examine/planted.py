@@ -51,13 +51,13 @@ WARM = 260
 
 @dataclass(frozen=True, slots=True)
 class PlantedWorld:
-    """T sessions of N names as an agent could see them, and the truth.
+    """A synthetic market of T sessions and N names, as an agent can see it, and its truth.
 
-    ``returns`` (T, N) are the returns of the session. ``exposures`` (T, 9, N) were known before it.
-    ``drift`` (T, N) is the effect of public news on the session's return: the true alpha of an
-    informed reader. ``happened`` (T, N) are the true returns, which anybody may know who has read
-    about them since. They stay the same in :meth:`other_future`. ``columns`` are the names' indices
-    in ``inputs``, which are used to attribute accounts.
+    ``returns`` (T, N) contains the return of each session. ``exposures`` (T, 9, N) were known
+    before the session. ``drift`` (T, N) is the effect of public news on the session's return: the
+    true alpha of an informed reader. ``happened`` (T, N) contains the true returns, as a model may
+    have memorised them. They do not change in :meth:`other_future`. ``columns`` contains the
+    indices of the names in ``inputs``, the data for attributing accounts.
     """
 
     seed: int
@@ -86,8 +86,8 @@ class PlantedWorld:
     def other_future(self, row: int, seed: int) -> PlantedWorld:
         """Return this world with a different future.
 
-        Sessions from ``row`` on are shuffled among names. Earlier public data stays the same, and
-        so does the memory of the true world.
+        The returns of all sessions from ``row`` are shuffled among names. Earlier public data does
+        not change, nor do the memorised returns (``happened``).
         """
         rng = np.random.default_rng([self.seed, row, seed])
         returns = self.returns.copy()
@@ -158,7 +158,7 @@ EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "all-traded": ("market",),
     "half-equal": ("market",),
 }
-"""All planted agents, with the kinds of verdict that each deserves."""
+"""All planted agents, each with the kinds of verdict that are correct."""
 PLANTS = tuple(EXPECTED)
 PASSIVE = tuple(plant for plant, kinds in EXPECTED.items() if kinds == ("market",))
 SHOWN: dict[Plant, tuple[str, str]] = {
@@ -278,7 +278,10 @@ def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Float
 def _by_chance(
     world: PlantedWorld, rng: np.random.Generator, held: int, every: int = EVERY
 ) -> Ints:
-    """Return randomly drawn names, shape (T, held). A fifth is replaced every few sessions."""
+    """Return randomly drawn names, shape (T, held).
+
+    A fifth of the names is replaced every ``every`` sessions.
+    """
     names = rng.permutation(world.names)
     leave = max(1, min(held // 5, world.names - held))
     kept = []
@@ -305,10 +308,10 @@ YEAR = 252
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """Verdicts by kind of planted agent.
+    """The verdicts on planted agents.
 
-    ``counts[plant][kind]`` counts verdicts. The rates state how often an agent got a verdict that
-    it deserves.
+    ``counts[plant][kind]`` is the number of verdicts of a kind. The rates are shares of correct
+    verdicts.
     """
 
     worlds: int

@@ -1,6 +1,4 @@
-"""Compute the power of a recorded run: how much skill its sessions and seeds would have
-revealed.
-"""
+"""Compute the power of a recorded run: the smallest skill that it could have revealed."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
     """The power of an agent's comparison with its baseline.
 
-    Without a baseline, ``design`` and ``power_summary`` are None and ``reason`` states why.
+    If there is no comparison, ``design`` and ``power_summary`` are None and ``reason`` states why.
     """
 
     setting: str = msgspec.field(name="cell")

@@ -63,7 +63,7 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions ``first`` to ``last`` (indices, both included) and the index's regime in them."""
+    """The regime of the index in sessions ``first`` to ``last`` (indices, both included)."""
 
     kind: Regime
     first: int
@@ -76,8 +76,8 @@ class RegimePanel(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one agent in all sessions of one regime.
 
     The measures are annual means (``return``, ``against the index``, ``selection``, and ``alpha``:
-    selection + trading), ``sharpe``, and ``max_drawdown``, the largest within a single span.
-    ``spans`` counts the windows.
+    selection + trading), ``sharpe``, and ``max_drawdown``, the largest drawdown within a single
+    window. ``spans`` is the number of windows.
     """
 
     setting: str = msgspec.field(name="cell")

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import AgentScores, EpisodeSpec, Run
 
 SAME = 0.7
-"""The correlation of active returns above which two tries count as one."""
+"""The minimum correlation of active returns at which two tries are considered one try."""
 
 
 _LEAST_SHARED = 20
 
 
 MOST_COMPARED = 400
-"""The largest number of episodes that are compared. Further episodes count without a comparison."""
+"""The maximum number of episodes that are compared. All others are separate tries."""
 
 
 def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
@@ -147,7 +147,7 @@ def rows_of_seeds(attributions: Sequence[Attribution]) -> dict[str, Floats]:
 
 
 def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
-    """Return the luck of several seeds as one piece of evidence."""
+    """Return the luck of several seeds combined into one piece of evidence."""
     placed = sorted(
         (luck.place for luck in each if luck.place is not None),
         key=lambda place: place.percentile.value or 0.0,

@@ -51,9 +51,9 @@ Returns are in units of 5 %. Factors are standardised across all names that trad
 BOUND = 10.0
 CASH = 100_000.0
 INVESTED = 0.995
-"""The largest fraction of the account that is invested. The rest pays trading costs."""
+"""The maximum fraction of the account that is invested. The rest pays trading costs."""
 DEADBAND = 0.001
-"""Changes of weight below this are not traded."""
+"""The minimum change of weight that is traded."""
 SELL, HOLD, BUY = 0, 1, 2
 
 Array = NDArray[np.float32]

@@ -63,7 +63,10 @@ class ToolSession(Protocol):
 
 
 SessionFor = Callable[[Any], ToolSession]
-"""Returns the session of an HTTP request. The request is None if there is only one client."""
+"""A function that returns the session of an HTTP request.
+
+The request is None if there is only one client.
+"""
 
 
 def make_server(session_for: SessionFor, *, instructions: str) -> Any:
@@ -92,7 +95,7 @@ def server_for(session: ToolSession) -> Any:
 
 
 async def serve_stdio(session: ToolSession) -> None:
-    """Serve one client over this process's standard input and output until it leaves."""
+    """Serve one client over standard input and output until the client disconnects."""
     server = server_for(session)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

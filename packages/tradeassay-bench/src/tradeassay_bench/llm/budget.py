@@ -35,15 +35,15 @@ TOOL_PREAMBLE = 800
 """The maximum number of tokens that a provider adds for its own instructions on tools."""
 
 LEAST_SHARE = 0.25
-"""The smallest credible ratio of a provider's token count to our estimate.
+"""The minimum credible ratio of a provider's token count to our estimate.
 
-Below it, the larger number is used.
+If the ratio is smaller, the estimate is used instead.
 """
 
 MOST_TOKENS = 10**12
-"""The largest number of tokens that an answer may report.
+"""The maximum number of tokens that an answer may report.
 
-Larger numbers would break sums in scoring.
+Larger numbers would make sums in scoring inexact.
 """
 
 _WORD_OR_SIGN = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
@@ -91,7 +91,7 @@ _remembered = lru_cache(_REMEMBERED)(_count)
 
 
 def most_tokens(text: str) -> int:
-    """Return a number of tokens that a text cannot exceed: its UTF-8 bytes."""
+    """Return an upper bound of the number of tokens in a text: its UTF-8 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -55,7 +55,7 @@ class TokenLogprobs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def logprobs_of(reply: ModelReply) -> TokenLogprobs | str:
-    """Return the log-probabilities in a reply, or a sentence on why there are none."""
+    """Return the log-probabilities in a reply, or a sentence that states why there are none."""
     if reply.error is not None:
         return reply.error
     try:

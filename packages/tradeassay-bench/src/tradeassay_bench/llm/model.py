@@ -40,7 +40,7 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Return the reply to one request. Many tasks may call it at once."""
+        """Return the reply to one request. The method may be called concurrently."""
 
 
 def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
@@ -98,8 +98,8 @@ _ROUTES: dict[str, Route] = {"scripted": "scripted", "local": "local"}
 class ModelName(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a model's name.
 
-    ``rest`` is the part after the first slash, ``gguf`` the model file of a name like
-    ``local//path/to/file.gguf``.
+    ``rest`` is the part after the first slash. ``gguf`` is the path in a name such as
+    ``local//path/to/file.gguf``, or None.
     """
 
     full: str
@@ -237,6 +237,6 @@ class AskingModel:
     def seconds_of(self, place: QuestionPlace) -> float:
         """Return the seconds of a question's last attempt and delete them.
 
-        Neither queueing nor earlier attempts count.
+        Queueing and earlier attempts are not included.
         """
         return self._seconds.pop(place, 0.0)

@@ -1,4 +1,4 @@
-"""Tools for dialogues with models: prompt files, plain tables, JSON in answers, and retries.
+"""Support dialogues with models: prompt files, plain tables, JSON in answers, and retries.
 
 A fence ends only at the start of a line. A line break inside a JSON string is written ``\\n``, so
 three backticks in a quoted text (news, an agent's own reasons) never end the block around them.
@@ -265,7 +265,7 @@ FINAL = frozenset(("over_budget",))
 
 
 class Refused(Exception):
-    """An unusable answer, with the kind of failure and a list of complaints."""
+    """Raised for an unusable answer, with the kind of failure and a list of complaints."""
 
     def __init__(self, kind: str, *lines: str) -> None:
         super().__init__("; ".join(lines))
@@ -273,7 +273,7 @@ class Refused(Exception):
 
 
 class Abandoned(Exception):
-    """A question without a usable answer. The text is the reason."""
+    """Raised for a question without a usable answer. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

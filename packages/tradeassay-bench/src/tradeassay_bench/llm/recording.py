@@ -91,7 +91,7 @@ ENCODER = msgspec.json.Encoder()
 def content_id(content: Message | tuple[ToolSpec, ...]) -> str:
     """Return the SHA-256 of a message or of a list of tools.
 
-    The order of the tools counts, because a model sees it.
+    The order of the tools matters, because a model sees it.
     """
     return hashlib.sha256(ENCODER.encode(content)).hexdigest()
 
@@ -107,9 +107,9 @@ FORMAT = 1
 
 
 class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette", omit_defaults=True):
-    """The first line of a file.
+    """The first line of a recording.
 
-    Without ``texts`` the file contains only the hashes of messages and tools.
+    If ``texts`` is False, the recording contains only the hashes of messages and tools.
     """
 
     format: int
@@ -154,7 +154,7 @@ _DAMAGED = "a recording can only be appended to; restore it, or start a new run"
 
 
 class Contents(msgspec.Struct, kw_only=True):
-    """The contents of a file in the order of writing.
+    """The contents of a recording, in the order of writing.
 
     ``end`` is the position after the last complete line.
     """
@@ -471,7 +471,7 @@ class _Tape:
 
 
 def _whole_end(file: int, size: int) -> int:
-    """Return the position after the last complete line of a file of this size."""
+    """Return the position after the last complete line of a file with ``size`` bytes."""
     at = size
     while at > 0:
         start = max(0, at - 65_536)
@@ -621,7 +621,7 @@ class RecordingModel:
 
 
 class RecordingMismatch(ModelError):
-    """A replay of a question that was not recorded."""
+    """Raised if a replay reaches a question that was not recorded."""
 
 
 class ReplayingModel:

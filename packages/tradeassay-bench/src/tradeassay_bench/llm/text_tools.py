@@ -52,10 +52,10 @@ def find_calls(
 ) -> tuple[ToolCall, ...]:
     """Return the calls of offered tools in a text, in order.
 
-    With ``must_call`` (or a single tool) arguments alone count as a call if they have the required
-    fields of its schema. If no call is found but exactly one block looks like JSON, that block is
-    returned as the arguments, so that the model can be informed of the error. Never raises for any
-    text.
+    If ``must_call`` is given, or if there is a single tool, arguments alone are accepted as a call
+    if they have the required fields of the tool's schema. If no call is found but exactly one block
+    looks like JSON, that block is returned as the arguments, so that the model can be informed of
+    the error. Never raises for any text.
     """
     if not tools or not text:
         return ()

@@ -106,9 +106,9 @@ def _measured() -> list[dict[str, Any]]:
 
 
 def mask_bound(arm: str) -> str:
-    """Return a sentence on the best measured identification under a mask.
+    """Return a sentence with the best measured rate of identification under a mask.
 
-    ``perf/mask_bounds.py`` makes the measurements.
+    The measurements are made by ``perf/mask_bounds.py``.
     """
     if arm.split("+")[0] != "blinded":
         return "hides only names or only days, and the visible one reveals much of the hidden one"
@@ -157,7 +157,7 @@ class AliasMap:
         return symbol in self._alias_of
 
     def extend(self, symbols: Sequence[str]) -> None:
-        """Assign an alias to every symbol without one, in the given order."""
+        """Assign an alias to every symbol that has no alias, in the given order."""
         for symbol in symbols:
             if symbol not in self._alias_of:
                 if len(self._alias_of) == len(self._numbers):
@@ -217,10 +217,10 @@ class DayMap:
         """Years that would reveal the present even without a day or month."""
 
     def label_in_text(self, day: int) -> str | None:
-        """Return the label of a day in a text, masked or real, or None if the day is far away.
+        """Return the label of a day in a text, or None if the day is far from the episode.
 
-        A day far from the episode and its history is recognisable ("the crash of 1929"). Its label
-        would count the days to the present and so reveal the present.
+        A far day is recognisable ("the crash of 1929"). Its label would state the number of
+        sessions to the present, and so reveal the present.
         """
         if day in _SHOWN:
             return f"day_{day - _ANCHOR:+d}"

@@ -280,7 +280,7 @@ def _alone(
     window: Window | None = None,
     among: range | None = None,
 ) -> Iterator[DateHit]:
-    """Yield dates that are not a single day. ``among`` is the range of years that count."""
+    """Yield dates that are not a single day. ``among`` is the range of years to accept."""
     for found in pattern.finditer(text, *(window or (0, len(text)))):
         if among is None or _full_year(found[1]) in among:
             yield DateHit(*found.span(), kind, None)

@@ -192,7 +192,7 @@ class Gate:
         return moment.strftime("%Y-%m-%d %H:%M" if self.config.time_of_day else "%Y-%m-%d")
 
     def knows(self, symbol: str) -> bool:
-        """Return whether a real symbol may be displayed, as its alias if names are hidden."""
+        """Return whether a real symbol may be displayed (as its alias, if names are hidden)."""
         return not self.config.hides_stocks or symbol in self._aliases
 
     def text(self, text: str, depth: Depth = "plain", *, also: Sequence[str] = ()) -> str:

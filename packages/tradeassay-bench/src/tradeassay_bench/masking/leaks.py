@@ -97,8 +97,8 @@ class Truth:
 def find_leaks(value: Json, truth: Truth) -> list[Leak]:
     """Return every real symbol, company name and date in a text or a JSON value.
 
-    Any spelling counts, as whole tokens. A ticker that is an ordinary word counts only if it is
-    written as a ticker, or in a field for identifiers.
+    All spellings are found, as whole tokens. A ticker that is also an ordinary word is found only
+    if it is written as a ticker, or in a field for identifiers.
     """
     return list(_scanner(truth).json(value))
 

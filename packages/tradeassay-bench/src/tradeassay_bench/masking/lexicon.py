@@ -84,7 +84,7 @@ _OPENING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 class JsonSpans:
     """The JSON parts of a text: fenced ``json`` blocks, or the whole text if it is JSON.
 
-    Invalid JSON does not count, because a reader would not interpret its digits as numbers.
+    Invalid JSON is ignored, because a reader would not interpret its digits as numbers.
     """
 
     def __init__(self, text: str) -> None:
@@ -368,8 +368,8 @@ class Lexicon:
             terms.setdefault(term.tokens, term)
         known = folded(known_terms(instruments))
         for term in known:
-            # A ticker that is also the company's name (AON, Aon) counts in the more general
-            # spelling.
+            # For a ticker that is also the company's name (AON, Aon), the more general spelling
+            # is used.
             held = terms.get(term.tokens)
             if held is None or (held.symbol == term.symbol and _WIDE[term.case] > _WIDE[held.case]):
                 terms[term.tokens] = term

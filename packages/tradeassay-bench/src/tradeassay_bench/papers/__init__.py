@@ -47,7 +47,7 @@ def paper_page(
 
 
 def papers_of(run: Run | CodeRun) -> tuple[str, ...]:
-    """Return the papers whose benchmarks a run contains."""
+    """Return the ids of the papers whose benchmarks a run contains."""
     if isinstance(run, CodeRun):
         if run.benchmark.startswith(("quantcode-", "systrade-")):
             return (run.benchmark.partition("-")[0],)

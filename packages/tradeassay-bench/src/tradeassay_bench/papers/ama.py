@@ -65,7 +65,7 @@ class EntryStyle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A result of the season and a printed figure, with the reasons against comparing them."""
+    """A result of the season and a printed figure, with the reasons why they are not comparable."""
 
     reasons: tuple[str, ...]
 
@@ -94,7 +94,7 @@ class SeasonExport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Played(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry on one asset, in its season."""
+    """The account of an entry on one asset, with its season."""
 
     season: SeasonExport
     on: EntryOnAsset
@@ -244,7 +244,7 @@ def _ranked(asked: Sequence[_Played]) -> list[_Played]:
 
 
 def _without(asked: Sequence[_Played]) -> str:
-    """Return a sentence for each entry without a rank, or an empty text."""
+    """Return a sentence about the entries without a rank; empty if all entries are ranked."""
     return "; ".join(
         f"{one.title} is not ranked: {one.on.unranked}" for one in asked if one.on.unranked
     )
@@ -282,9 +282,10 @@ def _cumulative(measure: Measure) -> Cell:
 
 
 def _ranges(asked: Sequence[_Played], of: Literal["architecture", "model"]) -> ex.Filled:
-    """Return mean, lowest and highest return by architecture over models, or by model.
+    """Return the mean, lowest and highest return of each architecture, or of each model.
 
-    A model's figures are over architectures. Entries without a rank are left out.
+    The figures of an architecture are over models, and the figures of a model are over
+    architectures. Entries without a rank are left out.
     """
     other = "model" if of == "architecture" else "architecture"
     groups: dict[str, list[EntryOnAsset]] = {}
@@ -314,7 +315,7 @@ def _ranges(asked: Sequence[_Played], of: Literal["architecture", "model"]) -> e
 def _timeline(asked: Sequence[_Played]) -> ex.Filled:
     """Return the decisions of the best entries of two architectures on one asset.
 
-    Buy and hold is added.
+    The account of buy and hold is added.
     """
     chosen = _best_pair(sorted(_ranked(asked), key=lambda one: -(one.on.value or 0.0)))
     if chosen is None:

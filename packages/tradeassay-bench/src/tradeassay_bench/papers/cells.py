@@ -56,7 +56,7 @@ class Line:
         return self.scores.unranked if self.done else None
 
     def median(self, name: str) -> Measure:
-        """Return the median of a measure over episodes."""
+        """Return the median of a measure over the episodes."""
         summary = self.scores.measures.get(name)
         if summary is None:
             return not_scored("not measured in this version of the benchmark")

@@ -177,7 +177,7 @@ def _pool(groups: Sequence[Group]) -> dict[tuple[str, str], dict[str, list[Line]
 
 
 def _pooled_median(lines: Sequence[Line], name: str) -> Measure:
-    """Return the median of a measure over the windows and seeds of some results."""
+    """Return the median of a measure over all windows and seeds of the given results."""
     reason = "not run"
     if lines:
         episodes = sum(len(line.scores.episodes) for line in lines)

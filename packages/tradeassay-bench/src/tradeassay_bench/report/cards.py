@@ -60,9 +60,9 @@ _TASK_FIELDS = (
 
 
 class BenchmarkCard(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts known here about one benchmark version.
+    """The known facts about one benchmark version.
 
-    ``sha256`` is the hash of its data if it is in the store.
+    ``sha256`` is the hash of its data, if the data is in the store.
     """
 
     id: str
@@ -115,9 +115,9 @@ def _text(text: str) -> str:
 
 
 def write_cards(folder: Path, name: str | None = None) -> list[Path]:
-    """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version or of all.
+    """Write ``ID.md`` and ``ID.croissant.json`` for one benchmark version, or for all.
 
-    Return the files.
+    Returns the paths of the files.
     """
     code = set(code_benchmarks())
     if name is None:

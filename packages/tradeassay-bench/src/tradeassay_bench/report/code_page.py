@@ -72,10 +72,7 @@ def shown_run(run: CodeRun) -> Shown:
 
 
 def run_badges(run: CodeRun, page: Shown) -> BadgeTexts:
-    """Return the caveats for a run's numbers.
-
-    They are on the data, then on the source of the answers, then on all remaining points.
-    """
+    """Return the caveats for a run's numbers: first on data, then on answers, then all others."""
     kinds = sorted({str(outcome.answers) for _, outcome in run.outcomes()})
     said = [("bias" if kind == "scripted" else "plain", _ANSWERS[kind]) for kind in kinds]
     said += [("plain", NOT_REDERIVABLE)] if {"live", "replayed"} & set(kinds) else []
@@ -170,7 +167,7 @@ def pasted(cell: Cell) -> PasteCell:
 def plain_rows(table: Table) -> list[tuple[str, ...]]:
     """Return the rows of a table as texts.
 
-    If some are from a paper, our rows are marked as ours.
+    If the table also contains rows from a paper, all other rows are marked as ours.
     """
     mixed = len({row.ours for row in table.rows}) > 1
     heads = [f"{'ours: ' if row.ours and mixed else ''}{row.head.text}" for row in table.rows]

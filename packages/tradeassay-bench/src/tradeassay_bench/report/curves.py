@@ -9,8 +9,7 @@ import numpy as np
 from tradeassay.report.charts import Curve, Equity, picked
 
 _LIMIT = 150
-"""The number of points drawn per line, which include its highest, its lowest and its deepest fall.
-"""
+"""The maximum number of points per line, which always include its extremes."""
 
 
 def curve_chart(

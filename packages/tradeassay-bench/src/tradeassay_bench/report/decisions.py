@@ -119,9 +119,9 @@ class DecisionPack:
 def packed(
     accounts: Sequence[Sequence[DecisionNote]], budget: int = BUDGET
 ) -> list[tuple[str, int, int]]:
-    """Return the packs of a page's accounts, each with its numbers of decisions and conversations.
+    """Return the packs of a page's accounts, with their numbers of decisions and conversations.
 
-    All accounts omit the same amount: the smallest amount that fits the ``budget``.
+    If the packs exceed ``budget`` characters, all accounts omit the same amount.
     """
     packs: list[tuple[str, int, int]] = []
     for talks, quiet in ((None, None), (24, None), (6, None), (2, 150), (2, 60), (0, 20)):
@@ -134,7 +134,7 @@ def packed(
 def _pack(
     notes: Sequence[DecisionNote], talks: int | None, quiet: int | None
 ) -> tuple[str, int, int]:
-    """Return a pack with ``talks`` conversations.
+    """Return a pack with ``talks`` conversations, and its numbers of decisions and conversations.
 
     Of the sessions without a conversation, it contains the ``quiet`` latest.
     """

@@ -77,7 +77,10 @@ _PAPERS = {
 
 
 def tex(text: str) -> str:
-    """Return plain text as LaTeX. A character that pdflatex cannot typeset becomes its number."""
+    """Return plain text as LaTeX.
+
+    A character that pdflatex cannot typeset is replaced by its Unicode number.
+    """
     flat = re.sub(r"[ \t\r\n]+", " ", text).strip()
     return "".join(
         _SIGNS.get(sign, sign if ord(sign) < 0x180 else f"[U+{ord(sign):04X}]") for sign in flat
@@ -130,7 +133,7 @@ def write_latex(
 def _float(
     form: str, rows: Sequence[Iterable[str]], caption: str, label: str, below: Sequence[str] = ()
 ) -> str:
-    """Return a table that is never wider than the text. Its first row is the header."""
+    """Return a LaTeX table that is never wider than the text. The first row is its header."""
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     top = [r"\begin{table}[tbp]", r"\centering\small", caption, rf"\label{{tab:{label}}}"]
     top += [
@@ -281,7 +284,9 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
         for row in table.rows:
             head, *others = (row[at] for at in places)
             why = table.unranked(row)
-            if why is not None:  # the column of the place, which has the reason, was not requested
+            if (
+                why is not None
+            ):  # The column of the place, which contains the reason, was not requested.
                 head = msgspec.structs.replace(head, reason=f"{NOT_RANKED}{why}")
             chosen.append((head, *others))
         titles = tuple(table.columns[at] for at in places)
@@ -305,7 +310,7 @@ def _traded(setting: SettingSummary, data: RunSummary) -> PasteTable:
         measures = (
             paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES
         )
-        # The difference from the baseline has the interval of the corrected p-value.
+        # The interval of the difference from the baseline matches the corrected p-value.
         gap = PasteCell("–") if agent.excess is None else paste_cell(agent.excess, "change")
         rows.append((place, PasteCell(agent.name), *measures, gap, PasteCell(told.label)))
         verdicts.append((agent.name, told.label, told.sentence))

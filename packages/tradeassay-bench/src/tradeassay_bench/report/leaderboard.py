@@ -67,8 +67,7 @@ def print_code_board(run: CodeRun) -> None:
         titles[place] = f"{'>' if numeric else ''}{title.lower()}"
     rows: list[tuple[str | Text, ...]] = []
     for row in page.board.rows:
-        # A terminal has space for one interval. It is the interval of the last share, which is the
-        # result.
+        # A terminal has space for one interval: that of the last share, which is the result.
         decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
         cells = []
         for place, cell in enumerate(row.cells):
@@ -148,7 +147,7 @@ class TerminalReport:
 
 
 def _reliable(reliability: Reliability) -> Text:
-    """Return the sentences on reliability as text."""
+    """Return the sentences on reliability as a text for the terminal."""
     return Text(
         "\n".join(("\nHow reliable", *(f"- {sentence}" for sentence in reliability.sentences)))
     )

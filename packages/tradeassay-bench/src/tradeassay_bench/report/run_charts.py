@@ -87,9 +87,9 @@ def setting_charts(
 
 
 def account_curves(setting: SettingSummary) -> tuple[Equity, Equity]:
-    """Return the first accounts' returns since the start, with one market, and their drawdowns.
+    """Return two charts of the first accounts: returns since the start, and drawdowns.
 
-    The market is the baseline, or the index if there is no baseline.
+    One line is the market: the baseline, or the index if there is no baseline.
     """
     every = [agent for agent in setting.ranked if agent.paths and agent.path[0] > 0]
     first = [agent.name for agent in every if not agent.baseline][:MOST_LINES]
@@ -113,9 +113,9 @@ def account_curves(setting: SettingSummary) -> tuple[Equity, Equity]:
 
 
 def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | None:
-    """Return the holdings of the displayed repetition over time, largest first.
+    """Return a chart of the holdings of the displayed episode over time, largest first.
 
-    Returns None if it never held anything.
+    Returns None if the account never held anything.
     """
     held = None if agent.detail is None else agent.detail.holdings
     if held is None or not held.symbols:

@@ -61,9 +61,9 @@ _TILES = (
 
 
 class AgentOnPage(AccountOnPage):
-    """An agent of a run, with its place on the leaderboard.
+    """An agent of a run on a page, with its place on the leaderboard.
 
-    Without a verdict its chart is the difference from the baseline.
+    An agent without a verdict has a chart of the difference from the baseline.
     """
 
     agent: AgentSummary
@@ -126,7 +126,7 @@ class AgentOnPage(AccountOnPage):
         return f"{title} versus {index}" if name == "information_ratio" and index else title
 
     def figure(self, name: str) -> MeasureShown:
-        """Return a measure as text. The return also has a drawing of its interval."""
+        """Return a measure as text. For the return, a drawing of its interval is added."""
         scale = self._run_tab.returns if name == "cumulative_return" else None
         return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
 

@@ -105,8 +105,8 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run on the site.
 
-    ``talked`` counts sessions with a conversation. ``sealed`` is the name of its archive. An
-    ``unverified`` run is listed without its numbers.
+    ``talked`` is the number of sessions with a conversation. ``sealed`` is the file name of its
+    seal. An ``unverified`` run is listed without its numbers.
     """
 
     name: str
@@ -119,7 +119,10 @@ class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The verifications of a written site, by run. ``left_out`` pairs a folder with the reason."""
+    """The verifications of a written site, by run.
+
+    ``left_out`` contains pairs of a folder and the reason why it was left out.
+    """
 
     index: Path
     runs: dict[str, RunVerdict]
@@ -247,7 +250,7 @@ def _run_folders(runs: Path) -> tuple[list[Path], list[tuple[str, str]]]:
 
 
 def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
-    """Remove the pages of runs that are not displayed. A run's own folder is not changed."""
+    """Remove the pages of runs that are no longer displayed. Folders of runs are not changed."""
     talks.written()
     for page in out.glob("conversations*.html"):
         if page.name not in talks.pages:

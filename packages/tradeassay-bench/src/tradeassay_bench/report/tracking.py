@@ -19,7 +19,7 @@ from tradeassay_bench.runs import CodeRun, Run
 
 Tracker = Literal["mlflow", "wandb"]
 LoggedValues = tuple[dict[str, str], dict[str, float]]
-"""Parameters and numbers, by name."""
+"""Two mappings by name: parameters, and numbers."""
 
 
 def tracked(run: Run | CodeRun) -> LoggedValues:

@@ -293,10 +293,10 @@ def _other_page_without_assay(run: Run, report: VerifyReport, page: Path) -> tup
 
 
 def _stated_facts(page: Path, words: Set[str]) -> list[str]:
-    """Return the facts of a page that every version states in the same way, in order.
+    """Return the facts of a page that do not depend on the version of tradeassay, in order.
 
-    These are its displayed or packed numbers, and texts that are one of ``words``, such as names
-    and verdicts.
+    These are displayed or packed numbers, and texts that are in ``words``, such as names and
+    verdicts.
     """
     facts: list[str] = []
     for part in _UNSEEN.split("\n".join(_lines(page))):

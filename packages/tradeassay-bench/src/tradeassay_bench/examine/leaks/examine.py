@@ -84,14 +84,14 @@ def leak_test(
     config: LeakTestConfig | None = None,
     home: Path | None = None,
 ) -> LeakTestReport:
-    """Test whether an agent's decisions depend on data after its clock, and find the channel.
+    """Test whether an agent's decisions depend on data after its clock. Return the report.
 
     ``agent`` is a registered name, a model's name (``scripted/sensible``), a class in a file
     (``./mine.py:Mine``), an agent class, or a function that makes an agent. ``window`` defaults to
-    the window of the benchmark suite. An agent that uses a model is queried once, for
+    the window of the benchmark suite. An agent that uses a model is queried in one pass only, for
     ``config.sessions`` days (default: :data:`~tradeassay_bench.examine.leaks.leak_result.ASKED`).
-    All further passes are free. Raises :class:`UserError` for an unknown name, and for a window of
-    fewer than two sessions.
+    All further passes replay its answers. Raises :class:`UserError` for an unknown name, and for a
+    window of fewer than two sessions.
     """
     config = config or LeakTestConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
@@ -123,7 +123,7 @@ def leak_test(
 
 
 class StoredFutures:
-    """Alternative futures of one market at a time, written once and shared by all tested agents."""
+    """Writes the alternative futures of one market at a time, and shares them between agents."""
 
     def __init__(self) -> None:
         self._place = tempfile.TemporaryDirectory(prefix="tradeassay-leaks-")
@@ -139,7 +139,7 @@ class StoredFutures:
         self._place.cleanup()
 
     def panel(self, snapshot: Snapshot) -> Panel:
-        """Return the true panel of a market. Futures of the previous market are deleted."""
+        """Return the true panel of a market. The futures of a different market are deleted."""
         if self._panel is None or self._of is None or self._of.sha256 != snapshot.sha256:
             self._forget()
             self._of, self._panel = snapshot, read_panel(snapshot.folder)
@@ -172,7 +172,7 @@ class StoredFutures:
 
 
 class _Trial:
-    """The leak test of one agent."""
+    """Runs the leak test of one agent and collects its findings."""
 
     def __init__(
         self,
@@ -365,7 +365,7 @@ def _subject(
         settings = make_config("model", ModelConfig, {"model": agent, **params})
         assert isinstance(settings, ModelConfig)
         model_settings = model_params(settings, protocol_config(benchmark))
-        check_model(agent)  # an unavailable model would look like a model that never trades
+        check_model(agent)  # An unavailable model would look like a model that never trades.
         return ModelSubject(agent, partial(open_model, agent, model_settings), benchmark, episode)
     config = getattr(agent, "Config", None)
     if config is None:
@@ -406,11 +406,12 @@ def leak_tests(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> dict[str, LeakTestReport]:
-    """Return the leak tests of a run's agents, each in the first setting in which the agent ran.
+    """Return the leak tests of a run's agents by label.
 
-    ``agents`` selects agents; empty means all. Rules run again. Models are not queried: their
-    recorded answers are replayed. Agents that connect over a network, and agents that cannot run
-    again, are left out.
+    Each agent is tested in the first setting in which it can run again. ``agents`` selects agents;
+    if empty, all agents are tested. Rules run again. Models are not queried: their recorded answers
+    are replayed. Agents that connect over a network, and agents that cannot run again, are left
+    out.
     """
     say = say or (lambda _: None)
     labels = dict.fromkeys(

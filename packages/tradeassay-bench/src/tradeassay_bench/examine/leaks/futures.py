@@ -1,6 +1,7 @@
 """Construct alternative futures of a market.
 
-An alternative future equals the market up to a moment. After it, some or all channels differ.
+An alternative future is identical to the market up to a moment. After that moment, the data of some
+or all channels differs.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _replace = msgspec.structs.replace
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The moment of a decision in the session of ``row``."""
+    """The moment of the decision in the session of ``row``."""
 
     row: int
     phase: SessionPhase
 
     @property
     def first_unknown(self) -> int:
-        """Return the first row whose bar is not fully known."""
+        """Return the first row whose bar is not completely known."""
         return self.row + 1 if self.phase == "close" else self.row
 
     def clock(self, panel: Panel) -> Instant:
@@ -48,7 +49,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A panel whose data after a cut is being rewritten."""
+    """A panel whose data after a moment is being rewritten."""
 
     panel: Panel
     cut: Cut
@@ -92,8 +93,8 @@ def rewrite(
     canaries: dict[str, Channel] = {}
     for channel, change in _CHANGES.items():
         if channel in channels:
-            # Each channel has its own generator, so that the draws of one channel do not change
-            # those of another.
+            # Each channel has a separate generator, so that a change to one channel does not
+            # change the draws of another channel.
             words = f"{seed}/{cut.row}/{style}/{channel}"
             digest = hashlib.sha256(words.encode()).hexdigest()
             token = f"canary{digest[:10]}"

@@ -1,4 +1,4 @@
-"""Define the configuration and the findings of a leak test, frozen records that write to JSON."""
+"""Define the configuration and the findings of a leak test."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ ASKED = 40
 class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One leak.
 
-    ``channel`` is the data that leaked. It is None if only all channels together changed a
-    decision, or if a time stamp alone revealed the leak. ``through`` is the place of the leak:
-    ``decision`` for a rule, ``prompt`` or ``tool <name>`` for a model. ``session`` and ``step`` are
-    the first with the leak. ``days`` is the number of days with the leak.
+    ``channel`` is the kind of data that leaked. It is None if a decision changed only when all
+    channels were replaced together, or if a time stamp alone revealed the leak. ``through`` is the
+    place of the leak: ``decision`` for a rule, ``prompt`` or ``tool <name>`` for a model.
+    ``session`` and ``step`` are the first session with the leak. ``days`` is the number of days
+    with the leak.
     """
 
     kind: Kind
@@ -60,10 +61,10 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def moved_share(moved: int, sessions: int) -> Measure:
-    """Return the share of sessions that changed, with its one-sided upper bound at 95 % confidence.
+    """Return the share of sessions that changed, with its one-sided upper bound at 95 %.
 
-    The bound follows Clopper and Pearson. If no session changed, it is the
-    :attr:`LeakTestReport.undetected` of the sentence.
+    The bound is by Clopper and Pearson. If no session changed, the bound equals
+    :attr:`LeakTestReport.undetected`.
     """
     from scipy.special import betaincinv  # slow to import
 
@@ -75,7 +76,7 @@ def moved_share(moved: int, sessions: int) -> Measure:
 
 
 def undetected_after(sessions: int) -> float:
-    """Return the share of leaking days that ``sessions`` sessions miss with probability 5 %."""
+    """Return the share of leaking days that ``sessions`` sessions overlook with probability 5 %."""
     return 1.0 - math.exp(math.log(0.05) / sessions)
 
 
@@ -83,11 +84,11 @@ NO_ANSWER: Final = (
     "does not repeat itself: no planted fact was seen, more cannot be told.",
     "there was nothing that could move.",
 )
-"""The end of the sentence for a test that could not detect anything."""
+"""The end of the sentence about a test that could not detect a leak."""
 
 
 def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
-    """Return the sentence for a test without a finding."""
+    """Return the sentence for a test that found no leak."""
     every = "every one of" if whole else "the first"
     return (
         f"No leak was found: other futures moved nothing in {every} {sessions} sessions; "
@@ -99,14 +100,14 @@ def nothing_found(sessions: int, *, whole: bool, files_open: bool) -> str:
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a leak test.
 
-    In each of ``sessions``, all data after the decision was replaced by ``futures`` alternatives.
-    ``moved`` is, by channel, the share of sessions whose decision, or whose messages to a model,
-    changed. Its upper bound states what so few sessions can exclude (:func:`moved_share`).
-    ``untested`` lists the channels that the data does not have. ``repeatable`` is False for an
-    agent that answers the same questions differently. For such an agent only planted facts and time
-    stamps count. ``whole`` is whether the test covered the whole window. ``files_open`` is whether
-    the agent is a user's own code that ran with access to files. The test does not cover files that
-    it read from the disk.
+    In each of ``sessions`` sessions, all data after the decision was replaced by ``futures``
+    alternatives. ``moved`` is, by channel, the share of sessions whose decision, or whose messages
+    to a model, changed. The upper bound of the share states what the number of sessions can exclude
+    (:func:`moved_share`). ``untested`` lists the channels that the data does not have.
+    ``repeatable`` is False for an agent that gives different answers to the same questions. For
+    such an agent only planted facts and time stamps are used. ``whole`` is true if the test covered
+    the whole window. ``files_open`` is true if the agent is a user's own code with access to files.
+    The test does not cover data that the agent reads from files.
     """
 
     agent: str

@@ -49,10 +49,7 @@ WITHHELD = (
 
 
 class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
-    """A time stamp after the clock.
-
-    It has a place (``prompt`` or ``tool <name>``), a field, and the stamp.
-    """
+    """A time stamp after the clock: its place (``prompt`` or ``tool <name>``), field and value."""
 
     through: str
     field: str
@@ -60,11 +57,11 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
-    """Return (field, stamp) of every time stamp in a JSON value after the observation's clock.
+    """Return all time stamps in a JSON value after the observation's clock, each with its field.
 
-    Stamps are ISO days and instants, masked day labels (``day_+12``, counted from the first session
-    of the episode) and instants in nanoseconds. A text that merely contains a date is not a time
-    stamp.
+    Time stamps are ISO days and instants, masked day labels (``day_+12``, counted from the first
+    session of the episode) and instants in nanoseconds. A text that contains a date among other
+    words is not a time stamp.
     """
     return tuple(_late(value, observation, ""))
 
@@ -182,10 +179,10 @@ Sweep = tuple[tuple[PlayedDay, ...], tuple[Moved, ...]]
 def _in_other_future(
     play: Play[Any, Any], snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]
 ) -> Iterator[tuple[Observation, PlayedDay]]:
-    """Yield each day's observation in the alternative future, with the true day.
+    """Yield each day's observation in the alternative future, with the recorded day.
 
-    The present of a spliced market is its moment of decision. The account then continues with the
-    true decision.
+    The present of a spliced market is the moment of decision. After each decision, the account
+    continues with the decision of the recorded day.
     """
     rows, moment = play.market.rows, MOMENTS[play.market.config.decide]
     snapshot.move(rows[0], "close")
@@ -202,9 +199,9 @@ def _in_other_future(
 
 
 class RuleSubject:
-    """An agent that answers directly.
+    """An agent under test that answers directly.
 
-    ``own_code`` is whether a user's own code ran with access to files.
+    ``own_code`` is true if the agent is a user's own code with access to files.
     """
 
     def __init__(
@@ -246,12 +243,11 @@ class RuleSubject:
 
 
 class ModelSubject:
-    """An agent that queries a model in the protocol of the benchmark suite.
+    """An agent under test that queries a model in the protocol of the benchmark suite.
 
-    ``opened`` opens the model.
-
-    The model never receives late tool results. With ``answers``, recorded by step and number of the
-    question, the model is not queried and the conversation is replayed.
+    ``opened`` opens the model. Late tool results are withheld from the model. If ``answers`` is
+    given, the model is not queried. ``answers`` contains recorded replies by step and number of the
+    question.
     """
 
     own_code = False
@@ -347,7 +343,7 @@ class _Differs(Exception):
         self.before, self.now = before, now
 
     def how(self) -> tuple[str, str]:
-        """Return the place of the difference between the questions, and the difference."""
+        """Return the place of the first difference between two questions, and the difference."""
         if self.before is None:
             return "prompt", "a question was asked that was not asked on the true data"
         for old, new in zip(self.before.request.messages, self.now.messages, strict=False):
@@ -380,9 +376,9 @@ class _Days:
 
 
 class _Guarded:
-    """A conversation that removes all late parts from its questions.
+    """A conversation that withholds all late parts from its questions.
 
-    ``late`` contains the parts removed today.
+    ``late`` contains the parts withheld today.
     """
 
     def __init__(self, protocol: ModelProtocol) -> None:

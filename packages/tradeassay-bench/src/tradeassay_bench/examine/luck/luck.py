@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from tradeassay_bench.runs import Run
 
 _FIRST, _CLEAR = 2_000, 0.07
-"""The number of portfolios in the first look, and the share of them needed to stop after it.
+"""The number of portfolios before the first check, and the share that stops the simulation.
 
-At least this share must be as good as the result, and at least this share as bad. The p-value of a
-sequence that stops at enough hits is valid (Besag and Clifford 1991).
+The simulation stops early if at least this share of the portfolios is as good as the result, and at
+least this share as bad. The p-value of a sequence that stops at enough hits is valid (Besag and
+Clifford 1991).
 """
 
 
@@ -75,10 +76,10 @@ class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """The values to match, and the medians of the random portfolios.
+    """The values that random portfolios match, and the medians of the random portfolios.
 
-    Turnover is one-way and annual. Cash is a share of the account's value. Names are the number
-    held. All values are means over sessions.
+    All values are means over sessions: one-way annual turnover, cash as a share of the account's
+    value, and the number of names held.
     """
 
     turnover: tuple[float, float]
@@ -89,7 +90,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 class Luck(msgspec.Struct, frozen=True, kw_only=True):
     """The rank of a result among random portfolios on the same schedule.
 
-    Without a ``place`` there is a ``reason``.
+    If ``place`` is None, ``reason`` states why there is no rank.
     """
 
     episode: str
@@ -146,7 +147,7 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason="it never traded")
     if stop_early and portfolios > 2 * _FIRST:
         made = random_portfolios(market, schedule, n=_FIRST, seed=config.seed)
-        # So far from both ends that further portfolios would not move it there.
+        # The result is so far from both ends that more portfolios would not change the conclusion.
         own, others = series.nav[-1] / series.nav[0], made.nav[:, -1] / made.nav[:, 0]
         clear = min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
         if clear or _all_alike(made.nav, market.periods_per_year) is not None:
@@ -204,7 +205,9 @@ def luck_of_returns(
     portfolios = affordable(config.portfolios, schedule, shape)
     made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
-    if held < 0.8 * stated.names:  # portfolios with fewer names are no valid comparison
+    if (
+        held < 0.8 * stated.names
+    ):  # Portfolios with fewer names than stated are not a valid comparison.
         raise UserError(
             f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random "
             "portfolios hold "
@@ -241,9 +244,9 @@ def _placed(
 
 
 def _all_alike(paths: Floats, year: int) -> str | None:
-    """Return why a result has no place among nearly equal portfolios, else None.
+    """Return why nearly equal portfolios give a result no rank; None if they differ enough.
 
-    Portfolios that hold a whole universe are an example.
+    For example, portfolios that hold the whole universe are nearly equal.
     """
     horizon = Horizon(paths.shape[1] - 1, year)
     ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / horizon.rows

@@ -25,7 +25,7 @@ from tradeassay.metrics.intervals import DEFAULT, choose_block, content_seed, me
 from tradeassay_bench.examine.luck.schedule import LuckMarket, SeatChanges, Shape
 
 LEAST = 100
-"""The smallest number of portfolios that gives a distribution."""
+"""The minimum number of portfolios for a distribution."""
 PLAIN, PLAIN_WORK = 400, 3_000_000
 """The limits without numba: portfolios, and sessions of one holding (ten seconds of plain Python).
 """
@@ -45,11 +45,11 @@ class RandomPortfolios:
 
 
 def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
-    """Return the number of portfolios to run on a schedule: all ``wanted`` if numba compiles them.
+    """Return the number of portfolios to run on a schedule: ``wanted`` if numba is installed.
 
-    Without numba the same functions run as plain Python, which is fast enough for a few hundred
-    short or small portfolios. Raises :class:`~tradeassay.core.errors.MissingExtra` if that number
-    is too small.
+    Without numba the functions run as plain Python, which is fast enough for a few hundred short or
+    small portfolios. Raises :class:`~tradeassay.core.errors.MissingExtra` if that number is too
+    small.
     """
     if find_spec("numba") is not None:
         return wanted
@@ -104,10 +104,10 @@ def play_numbered(
     shapes: Floats,
     log: Floats,
 ) -> int:
-    """Run the portfolios with these numbers under a seed. Return the first one's number of orders.
+    """Run the portfolios with the given numbers. Return the number of orders of the first one.
 
-    The orders of the first portfolio are written to ``log``, up to its size: (session, column,
-    units).
+    ``numbered`` contains the seed and the numbers. The orders of the first portfolio are written to
+    ``log``, up to its size: (session, column, units).
     """
     from tradeassay_bench.account.compiled.book import blank_books
     from tradeassay_bench.examine.luck.simulate import seeds_for, simulate
@@ -128,9 +128,9 @@ By = Literal["return", "sharpe"]
 _TINY = 1e-12
 """The value assigned to an account that lost everything, so that its log growth is finite."""
 _TIE = 1e-12
-"""The largest difference that counts as a tie.
+"""The maximum difference of a tie.
 
-Sums of the same sessions may be added in a different order.
+Sums over the same sessions may be added in a different order, so they may differ by rounding.
 """
 NO_PORTFOLIO = "no random portfolio"
 
@@ -138,12 +138,12 @@ NO_PORTFOLIO = "no random portfolio"
 class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
     """The rank of a result among random portfolios.
 
-    The rank is ``by`` the return over the window or by the annual Sharpe ratio. ``percentile`` is
-    the share of portfolios that did worse (ties count half). Its interval resamples sessions, the
-    same for all portfolios. ``by_luck`` is the share that did at least as well. ``as_badly`` is the
-    share that did no better. Both have Wilson's interval. ``median``, ``low`` and ``high`` (5 % and
-    95 %) describe the random portfolios. ``quantiles`` are their percentiles from 0 to 100, for a
-    chart.
+    ``by`` is the score that determines the rank: the return over the window, or the annual Sharpe
+    ratio. ``percentile`` is the share of portfolios with a lower score (half of the ties are
+    included). Its interval resamples sessions, which are the same for all portfolios. ``by_luck``
+    is the share with a score at least as high, ``as_badly`` the share with a score at least as low,
+    both with Wilson's interval. ``median``, ``low`` and ``high`` (5 % and 95 %) describe the random
+    portfolios. ``quantiles`` contains their percentiles from 0 to 100, for a chart.
     """
 
     by: By
@@ -202,10 +202,7 @@ def place_among(
 
 
 def _steps(nav: Floats, by: By) -> Floats:
-    """Return the summands of a score over sessions: log growth, or returns.
-
-    The shape is (paths, n).
-    """
+    """Return the terms of a score by session: log growth, or returns. The shape is (paths, n)."""
     alive = np.maximum(nav, _TINY * nav[:, :1])
     if by == "return":
         return np.asarray(np.diff(np.log(alive), axis=1))
@@ -213,9 +210,9 @@ def _steps(nav: Floats, by: By) -> Floats:
 
 
 def _score(steps: Floats, counts: Floats, by: By) -> Floats:
-    """Return the score of each path, shape (draws, paths).
+    """Return the score of each path in each resample, shape (draws, paths).
 
-    Session t counts ``counts[draw, t]`` times.
+    ``counts[draw, t]`` is the number of times that session t occurs in a resample.
     """
     total = counts @ steps.T
     if by == "return":
@@ -248,7 +245,10 @@ def _with_interval(
 
 
 def _worse(others: Floats, own: Floats) -> Floats:
-    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1). Ties count half."""
+    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1).
+
+    Half of the ties are included.
+    """
     gap = others - own
     tie = np.abs(gap) <= _TIE
     return np.asarray(((gap < 0) & ~tie).mean(axis=1) + 0.5 * tie.mean(axis=1))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tradeassay_bench.play import MarketConfig
 
 NO_NAME = -1
-"""The column index of a seat whose name is drawn at random."""
+"""The column index for a seat whose name is drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
 
 
 class SeatChanges(NamedTuple):
-    """Changes of seats.
+    """The changes of all seats in all sessions.
 
-    ``first`` (sessions + 1,) is the index of a session's first change. The other arrays have one
-    entry per change, except ``gross``. ``grows`` is whether the seat becomes larger. If so,
-    ``size`` is the traded value as a share of NAV. If not, ``size`` is the share of the holding
-    that is sold (1 = all of it). ``sign`` is -1 for short seats. ``opens`` marks a seat that was
-    empty. ``column`` marks a name that is not drawn at random (an index fund). ``gross``
+    ``first`` (sessions + 1,) is the index of each session's first change. The other arrays except
+    for ``gross`` have one entry per change. ``grows`` is true if the seat becomes larger. Then
+    ``size`` is the traded value as a share of NAV. Otherwise ``size`` is the share of the holding
+    that is sold (1 = all of it). ``sign`` is -1 for a short seat. ``opens`` marks a seat that was
+    empty. ``column`` is the column of a name that is not drawn at random (an index fund). ``gross``
     (sessions,) is the total value of the seats after the trades, as a share of NAV.
     """
 
@@ -149,7 +149,7 @@ class _Changes:
             self.rows.append((self.taken[symbol], False, False, given_up, sign, kept))
 
     def end_session(self, gross: float, left: Iterable[int]) -> None:
-        """Close a session. Its empty seats are free from the next session on."""
+        """End a session. The seats of positions that ended are free from the next session."""
         for seat in left:
             heapq.heappush(self.free, seat)
         self.gross.append(gross)

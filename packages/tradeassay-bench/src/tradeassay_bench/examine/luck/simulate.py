@@ -45,9 +45,9 @@ _COMPILER = Compiler(
 compiled, inlined = _COMPILER.compiled, _COMPILER.inlined
 
 TRIES = 64
-"""Attempts to draw a name that is not held and can be bought. Then the next such name is used."""
+"""The maximum number of attempts to draw a name. After that, the next suitable name is used."""
 STRETCH = 1.5
-"""The largest factor between a trade and the recorded trade. It keeps the invested share equal."""
+"""The maximum ratio of a trade to the recorded trade, when purchases are scaled."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -60,7 +60,7 @@ State = NDArray[np.uint64]
 
 @inlined
 def throw(state: State, sides: int) -> int:
-    """Advance the generator and return a number from 0 to ``sides`` - 1."""
+    """Advance the generator and return a random number from 0 to ``sides`` - 1."""
     state[0] = state[0] + _STEP
     z = state[0]
     z = (z ^ (z >> _30)) * _MIX_1
@@ -80,11 +80,11 @@ def simulate(
     plan: SeatChanges,
     wish: Floats,
 ) -> int:
-    """Run one portfolio per generator, session by session. Return the first one's number of orders.
+    """Run one portfolio per generator. Return the number of orders of the first portfolio.
 
-    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``books`` are blank and
+    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``books`` are empty and
     have one row per portfolio. ``wish`` has space for one number per change. All portfolios finish
-    a session before the next one begins, so that its prices are read from memory once.
+    a session before the next session begins, so that its prices are read from memory only once.
     """
     sessions = tape.eventful.size
     for one in range(dice.size):
@@ -252,7 +252,7 @@ def grow(
 
 @inlined
 def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
-    """Return whether a position may be increased now. The name must be in the universe."""
+    """Return whether a position in a column of the tape may be increased in session ``t``."""
     open_to = tape.grid[t, column, BUYABLE] if wanted > 0.0 else tape.grid[t, column, SELLABLE]
     return bool(open_to and tape.grid[t, column, MEMBER])
 
@@ -280,7 +280,10 @@ def draw(
 
 
 def seeds_for(seed: int, portfolios: Ints) -> State:
-    """Return the generators of numbered portfolios. Each number always has the same generator."""
+    """Return the generators of the portfolios with the given numbers.
+
+    The generator depends only on the seed and the number.
+    """
     words = np.random.PCG64(seed).random_raw(1)[0]
     mixed = (portfolios.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
     return mixed ^ np.uint64(words)

@@ -1,4 +1,4 @@
-"""Measure memory: the part of a result that disappears if stocks and dates are masked.
+"""Measure memory: the part of a result that disappears if names and dates are masked.
 
 Names are imported on first use, because a verdict on a table of returns needs no model.
 """

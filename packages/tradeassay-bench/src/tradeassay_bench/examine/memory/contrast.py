@@ -1,8 +1,8 @@
 """Compare masked, unmasked and post-cutoff results in one table, with paired tests.
 
 Recorded episodes are attributed and labelled (mask, mode, window, before or after the cutoff).
-Means over windows have an interval and a p-value. These use windows if there are enough, else
-sessions.
+Every mean over windows has an interval and a p-value. The unit of inference is the window if there
+are enough windows, else the session.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Inference = Literal["windows", "sessions"]
 class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The configuration of the contrast.
 
-    ``level`` is the confidence level of all intervals. A selection return per window up to
-    ``negligible`` is unimportant. With at least ``least_windows`` windows that do not overlap,
-    windows are the unit of inference, else sessions. ``draws`` is the number of resamples of
-    sessions.
+    ``level`` is the confidence level of all intervals. A selection return per window of up to
+    ``negligible`` is considered unimportant. Windows are the unit of inference if there are at
+    least ``least_windows`` windows that do not overlap, else sessions. ``draws`` is the number of
+    resamples of sessions.
     """
 
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
@@ -60,11 +60,11 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent under one mask, before or after its cutoff.
+    """The mean return per window of one agent under one mask, before or after its cutoff, in parts.
 
-    The record has the mean return per window, in parts. ``arm`` is the mask with its hardening
-    (``blinded``, ``blinded+rebase_prices``) or ``control``. Under ``control`` nothing is hidden,
-    and the agent is instructed not to use memory. ``missing`` counts episodes without a result.
+    ``arm`` is the mask with its hardening (``blinded``, ``blinded+rebase_prices``) or ``control``.
+    Under ``control`` nothing is hidden, and the agent is instructed not to use memory. ``missing``
+    is the number of episodes without a result.
     """
 
     agent: str
@@ -184,8 +184,8 @@ _LINKED = {
 class Taken:
     """One attributed episode.
 
-    ``linked`` are the parts of its whole return. ``daily`` are the parts of each session. Windows
-    of one data set that share a day form one ``cluster``.
+    ``linked`` contains the parts of the return over the window, ``daily`` the parts of each
+    session. Windows of one data set that share a day form one ``cluster``.
     """
 
     agent: str
@@ -218,12 +218,13 @@ def take(
 ) -> tuple[list[Taken], list[Missing]]:
     """Attribute every episode of the runs that has a mask among its options.
 
-    Returns the attributed episodes and the episodes without a result.
+    Returns the attributed episodes, and the episodes without a result. ``cutoffs`` contains
+    knowledge cutoffs by the agent's label.
     """
     found: list[Taken] = []
     missing: list[Missing] = []
     for run in runs:
-        # Only the parts are needed here. The intervals are computed over pairs.
+        # Only the parts are needed here. Intervals are computed over pairs of episodes.
         bootstrap = msgspec.structs.replace(run.spec.bootstrap, draws=1)
         for episode in run.episodes:
             settings = settings_of(run, episode)
@@ -323,11 +324,11 @@ class Inferred(NamedTuple):
 
 
 def infer(sample: Sample, config: MemoryConfig) -> Inferred:
-    """Return the mean over clusters with equal weights.
+    """Return the mean over clusters with equal weights, with its interval and p-value.
 
-    With enough clusters the interval is Student's over their means. With fewer clusters it is a
-    stationary bootstrap over sessions, with seeds averaged. It then applies to these windows only,
-    and its text states so.
+    With enough clusters the interval is Student's interval over their means. With fewer clusters it
+    is a stationary bootstrap over sessions, with seeds averaged. Such an interval applies only to
+    these windows, and its note states so.
     """
     if sample.totals.size == 0:
         return Inferred(not_scored("nothing was played"), None, None)
@@ -426,12 +427,12 @@ def memory_contrast(
     cutoffs: Mapping[str, date] | None = None,
     config: MemoryConfig | None = None,
 ) -> MemoryContrast:
-    """Return the losses of the agents of recorded runs under masks.
+    """Return the effect of masks on the results of agents in recorded runs.
 
     Episodes of one agent that differ only in their mask are paired by window and seed. ``cutoffs``
-    (by the agent's label) replace the recorded knowledge cutoffs of models. Rules are listed with
-    the models as controls, because a mask does not affect them. Raises :class:`UserError` if no
-    episode has a mask.
+    (by the agent's label) replace the recorded knowledge cutoffs of models. Rules are included as
+    controls, because a mask does not affect a rule. Raises :class:`UserError` if no episode has a
+    mask.
     """
     config = config or MemoryConfig()
     listed = tuple(runs) if isinstance(runs, Sequence) else (runs,)

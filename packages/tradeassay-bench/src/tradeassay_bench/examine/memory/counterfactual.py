@@ -1,10 +1,10 @@
 """Change the displayed past and repeat a share of a run's decisions in the changed markets.
 
-An agent that reads its data must then decide differently. There are five arms. Each is a whole
-market in which the recorded decisions are executed up to the repeated decision. The arms are:
-nothing changed (the agent's repeatability), returns mirrored, series exchanged between names, good
-and bad news exchanged, and the true series under a false date. No return is needed to see whether
-an agent follows the name or the series.
+An agent that uses its data must then decide differently. There are five arms: nothing changed (to
+measure the agent's repeatability), returns mirrored, series exchanged between names, good and bad
+news exchanged, and the true series under a false date. Each arm is a complete market. The recorded
+decisions are executed up to the decision that is repeated. The test compares decisions. It uses no
+returns.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ARMS: dict[Arm, str] = {
     "date": "the true series under a false date",
 }
 _MATTERS = 0.25
-"""A smaller drop in similarity means that the changed data hardly matters."""
+"""The minimum drop in similarity that shows a dependence on the changed data."""
 
 
 class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,10 +74,10 @@ class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """One repeated decision: its orders as directions by name, recorded and repeated.
+    """One repeated decision: the recorded and the repeated orders, as directions by name.
 
-    ``moved`` contains the recorded orders under the names that have their series now. ``failed`` is
-    true if one of the two answers was unusable.
+    ``moved`` contains the recorded orders under the new names of their series. ``failed`` is true
+    if one of the two answers was unusable.
     """
 
     arm: Arm
@@ -110,10 +110,10 @@ class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
 class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a study: whether an agent's decisions depend on its data.
 
-    ``unread`` is the similarity of decisions under mirrored returns. ``names`` is the excess
-    similarity to the recorded names over the recorded series when names and series are separated.
-    ``by_name`` is true if the decisions significantly follow the name or the date and not the
-    series.
+    ``unread`` is the similarity of decisions under mirrored returns. ``names`` is the similarity to
+    the recorded names minus the similarity to the recorded series, when series are exchanged
+    between names. ``by_name`` is true if the decisions significantly follow the name or the date
+    instead of the series.
     """
 
     format: str = COUNTERFACTUAL
@@ -161,11 +161,10 @@ def counterfactual_study(
 
 
 def study_again(run: Run, record: CounterfactualReport, asked: bool) -> CounterfactualReport:
-    """Recompute a study.
+    """Recompute a study from its seed and return the result.
 
-    If ``asked``, the agent is queried again, else its answers are scored again.
-
-    Raises :class:`UserError` if the decisions of the study differ from the drawn decisions.
+    If ``asked`` is true, the agent is queried again. Otherwise the recorded answers are scored
+    again. Raises :class:`UserError` if the study contains other decisions than its seed draws.
     """
     if asked:
         home = Path(run.home) if run.home else None
@@ -191,7 +190,7 @@ def study_again(run: Run, record: CounterfactualReport, asked: bool) -> Counterf
 
 
 def _asked_about(run: Run, agent: str) -> tuple[list[EpisodeSpec], list[str]]:
-    """Return the episodes of an agent whose decisions can be repeated, with notes on the rest."""
+    """Return the episodes of an agent whose decisions can be repeated, with notes on all others."""
     episodes = [one for one in run.episodes if agent == one.label] or episodes_of(run, agent)
     episodes = [one for one in episodes if run.series(one.key).failure is None]
     if not episodes:
@@ -245,7 +244,7 @@ async def _study(
 class _Changed(NamedTuple):
     """A changed market.
 
-    ``names`` is the displayed name of each series. ``words`` is the change to texts.
+    ``names`` maps each series to its displayed name. ``words`` is a function that changes texts.
     """
 
     arm: Arm
@@ -443,7 +442,10 @@ class _Reasking:
     def believed(
         self, given: Mapping[tuple[Arm, str, str], ReaskedDecision]
     ) -> list[ReaskedDecision]:
-        """Compare the recorded decisions of this episode with answers that cannot be repeated."""
+        """Return recorded answers that cannot be repeated, for the drawn decisions of this episode.
+
+        Raises :class:`UserError` if an answer is missing.
+        """
         made = []
         for wanted, seen, record in self._days(self._played()[1]):
             key = self._change.arm, self._episode.key, record.session
@@ -544,7 +546,7 @@ def _confidence(decision: Decision) -> float | None:
 def alike(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     """Return the cosine of two decisions: 1 for equal orders, -1 for opposite orders.
 
-    Decisions without a common name have a cosine of 0.
+    The cosine is 0 if the decisions have no name in common.
     """
     if not one or not other:
         return 1.0 if not one and not other else 0.0

@@ -1,12 +1,12 @@
-"""Compute the alpha of an account without recall.
+"""Split the alpha of an account into recall and the rest.
 
-The part of its decisions that follows recalled moves is removed. For the names in the questions, x
-is the holding, y the return and f the recalled move: of the session, of the horizon that begins
-with the session, and its sign, because a model may trade on any of them. Each is demeaned over
-names. In x = g f + u, recall explains the earnings of g f. The earnings of u are the rest. The same
-regression over time, with the invested share and the market, measures timing. Intervals resample
-blocks of sessions that are longer than the horizon of a recalled move. Names on one day and
-overlapping moves therefore count once.
+For the names in the questions, x is the holding, y the return and f the recalled move. There are
+three forms of f: the move of the session, the move of the horizon that begins with the session, and
+its sign, because a model may trade on any of the three. All are demeaned over names. In x = g f +
+u, recall explains the earnings of g f. The earnings of u are the rest. The same regression over
+time, with the invested share and the market, measures timing. Intervals resample blocks of sessions
+that are longer than the horizon of a recalled move, so that names on one day and overlapping moves
+are not independent observations.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def split_edge(
     ahead: Floats | None = None,
     level: float = 0.95,
 ) -> tuple[AlphaSplit, AlphaSplit]:
-    """Split the earnings of weights (T, N) by recall, by names and by dates.
+    """Split the earnings of weights (T, N) by recall. Return the splits by names and by dates.
 
-    Returns and recalled moves have the same shape.
+    ``returned`` and ``recalled`` have the shape of the weights.
     """
     known = int(np.isfinite(returned).any(axis=1).sum())
     if known < min(

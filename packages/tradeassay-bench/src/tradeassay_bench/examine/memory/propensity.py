@@ -1,8 +1,8 @@
 """Measure memory by log-probabilities: the familiarity of a question and the rank of the truth.
 
-The truth is ranked among decoys. A further test is whether answers are right if the question is
-familiar. The method finds memory that open questions miss, because a model may refuse to state its
-memory.
+The truth is ranked among decoys. A further test is whether answers to familiar questions are right
+more often. This method finds memory that open questions miss, because a model may refuse to state
+its memory.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ HEADLINE = "headline"
 
 
 class Sentence(NamedTuple):
-    """A sentence to complete and five possible ends, the true one first.
+    """A sentence to complete, with five possible ends. The first end is the truth.
 
-    ``asked`` is the question of the sentence. ``words`` are its name and days.
+    ``asked`` is the question of the sentence. ``words`` contains the name and the days in it.
     """
 
     fact: int
@@ -71,12 +71,13 @@ class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Propensity(msgspec.Struct, frozen=True, kw_only=True):
-    """The findings from log-probabilities. A missing measure has its reason.
+    """The findings from log-probabilities. A measure without a value has a reason.
 
     ``familiar`` is Min-K% of questions about real names minus Min-K% of questions about invented
-    names. ``first`` is the share of facts whose truth is the most likely of five (a fifth by
-    chance). ``closes``, ``moves`` and ``headlines`` are its kinds. ``interaction`` is the increase
-    of right answers, beyond chance, per standard deviation of familiarity.
+    names. ``first`` is the share of facts whose truth is the most likely of the five ends (20 % by
+    chance). ``closes``, ``moves`` and ``headlines`` are the same share by kind of fact.
+    ``interaction`` is the increase of right answers, beyond chance, per standard deviation of
+    familiarity.
     """
 
     familiar: Measure

@@ -1,6 +1,6 @@
-"""Draw questions about the past from a seed, word them, and parse the answers.
+"""Draw questions about past prices from a seed, write their texts, and parse the answers.
 
-The questions contain no price.
+A question never states the price that it asks for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RecallKind = Literal["close", "day", "week", "month", "best", "worst", "index", 
 HORIZONS: dict[RecallKind, int] = {"day": 1, "week": 5, "month": 21}
 """The horizons of the moves in questions, in sessions."""
 NEAR = 0.05
-"""The largest relative error of a right close or level."""
+"""The maximum relative error of a close or a level that is accepted as right."""
 _MIX: tuple[RecallKind, ...] = (
     *("month", "close", "week", "day", "best", "month", "close", "year", "week", "day"),
     *("worst", "month", "close", "index", "week", "day", "best", "close", "month", "worst"),
@@ -64,10 +64,11 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fact in one question.
+    """One question about one fact.
 
     ``truth`` is a price, a move as a fraction, or a year. ``named`` is the right entry of
-    ``choices``. An invented name has the truth of the real name whose symbol is ``stands_for``.
+    ``choices``. A question about an invented name has the truth of the real name whose symbol is
+    ``stands_for``.
     """
 
     number: int
@@ -178,10 +179,11 @@ class PriceTruth:
 def draw_questions(
     truth: PriceTruth, config: RecallConfig, cutoff: date | None
 ) -> tuple[RecallQuestion, ...]:
-    """Draw facts of all kinds. They alternate before and after the cutoff, and rising and falling.
+    """Draw facts of all kinds and return the questions.
 
-    Some are repeated with invented names. Raises :class:`UserError` if there are too few days or
-    names.
+    The facts alternate between before and after the cutoff, and between rising and falling prices.
+    Some questions are repeated with invented names. Raises :class:`UserError` if there are too few
+    days or names.
     """
     facts = max(1, config.questions // (config.wordings * config.samples))
     rng = np.random.default_rng(config.seed)
@@ -527,7 +529,7 @@ def _read_move(answer: RecallAnswer, text: str) -> RecallAnswer:
 
 
 def points(one: RecallAnswer) -> float:
-    """Return 1 for a right answer, less than 0 for a wrong one, and 0 for none.
+    """Return the score of an answer: 1 if right, negative if wrong, 0 without an answer.
 
     A random guess has an expected score of 0.
     """

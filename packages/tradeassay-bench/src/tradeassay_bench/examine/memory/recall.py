@@ -64,9 +64,9 @@ RecallPeriod = Literal["all", "before", "after"]
 _LOOKS = 3
 _DRAWS = 500
 _LITTLE = 0.1
-"""The largest share of possible knowledge that counts as none."""
+"""The maximum share of possible knowledge that is considered no recall."""
 _ENOUGH = 0.25
-"""The share of possible knowledge that answers must be able to show in a test of recall."""
+"""The minimum share of possible knowledge that the answers of a test must be able to show."""
 
 
 class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +99,8 @@ class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
 class RecallMonth(msgspec.Struct, frozen=True, kw_only=True):
     """Recall in a period of months that begins with ``first``.
 
-    ``recall`` is 0 for guessing and 1 for knowing every move and best name. ``control`` is the same
-    score for invented names. ``near`` is the share of closes within 5 %.
+    ``recall`` is 0 for guesses and 1 if every move and best name is known. ``control`` is the same
+    score for invented names. ``near`` is the share of stated closes within 5 % of the true close.
     """
 
     first: str
@@ -210,11 +210,10 @@ def recall_audit(
 
 
 def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
-    """Recompute an audit.
+    """Recompute an audit from its seed and return the result.
 
-    If ``asked``, its model is queried again, else its answers are scored again.
-
-    Raises :class:`UserError` if the questions of the audit differ from the drawn questions.
+    If ``asked`` is true, the model is queried again. Otherwise the recorded answers are scored
+    again. Raises :class:`UserError` if the audit contains other questions than its seed draws.
     """
     home = Path(run.home) if run.home else None
     played = None if record.run is None else run
@@ -345,11 +344,11 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
 def _pairs_of_run(
     run: Run, model: str, truth: PriceTruth, config: RecallConfig
 ) -> tuple[list[tuple[str, str, str]], str]:
-    """Return the questions for a run, and a note on the names that are left out.
+    """Return the (symbol, first day, last day) of the questions for a run, and a note.
 
-    Every name held has periods that cover all of its sessions. Overlapping periods end after the
-    last session, as the results of the decisions do. If there are more periods than questions
-    allowed, the names with the smallest holdings are left out.
+    The periods of every name held cover all its sessions. Overlapping periods end after the last
+    session, because the results of decisions do. If there are more periods than questions allowed,
+    the names with the smallest holdings are left out, and the note states so.
     """
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     held = np.zeros(len(truth.symbols))
@@ -528,7 +527,7 @@ def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measu
 
 
 def untold(audits: Sequence[RecallReport]) -> str | None:
-    """Return why the answers of audits could not have shown recall; None if they could."""
+    """Return why the answers of audits could not have revealed recall; None if they could."""
     most = max(
         _beyond_chance([a for a in one.answers if not a.invented], one.config.level)[1]
         for one in audits
@@ -551,7 +550,10 @@ def _why_none(answers: Sequence[RecallAnswer]) -> str:
 def _difference(
     real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], level: float
 ) -> Measure:
-    """Return the knowledge about real names minus the score of invented names on the same days."""
+    """Return the score of answers about real names minus the score about invented names.
+
+    The answers are about the same days.
+    """
     pairs: dict[tuple[str, str, str, int, int], list[float]] = {}
     for sign, side in ((1.0, real), (-1.0, made_up)):
         for one in side:
@@ -630,9 +632,9 @@ def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
 
 
 def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None) -> str:
-    """Return a sentence on recall shown by sizes of moves, closes and log-probabilities.
+    """Return a sentence on recall shown by sizes of moves, by closes or by log-probabilities.
 
-    It is empty if they show none.
+    The sentence is empty if none of the three shows recall.
     """
     found = []
     if above(sizes) and sizes.high is not None:

@@ -38,16 +38,16 @@ MemoryRecord = RecallReport | CounterfactualReport
 
 
 RECALL = "recall"
-"""The folder next to a run with its answers about memory."""
+"""The name of the folder in a run's folder with the models' answers about their memory."""
 
 
 def ask_models(
     run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None
 ) -> list[MemoryRecord]:
-    """Query every model of a run about the names and days it traded, and return the records.
+    """Query every model of a run about the names and days that it traded. Return the records.
 
-    Answers are stored next to the run and are not requested again. A cap applies to the run and
-    these questions together. Raises :class:`UserError` if no model ran.
+    Answers are stored next to the run and are not requested again. A cap on dollars applies to the
+    run and these questions together. Raises :class:`UserError` if the run has no model.
     """
     models = dict.fromkeys(one.model for one in run.episodes if one.by_model)
     if not models:
@@ -66,9 +66,9 @@ def ask_models(
 
 
 def is_about(run: Run, episode: EpisodeSpec, record: MemoryRecord) -> bool:
-    """Return whether a record covers the market and decisions of an episode.
+    """Return whether a record covers the market and the decisions of an episode.
 
-    Different prices or decisions prove nothing.
+    A record about different prices or decisions is no evidence on the episode.
     """
     if isinstance(record, RecallReport):
         return record.dataset == run.snapshot(episode.key).name

@@ -101,7 +101,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def variants(self) -> tuple[tuple[Level, str], ...]:
-        """Return every mask with every hardening that applies to it."""
+        """Return every pair of a mask and a hardening that can be combined."""
         return tuple(
             (mask, hardening)
             for mask, hardening in product(self.masks, self.hardenings)
@@ -148,8 +148,8 @@ class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
 class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
     """The best result of any attacker against one mask.
 
-    ``share`` is the result of the best attacker, with its interval and its multiple of chance.
-    ``archive`` is whether attackers with the price archive are included.
+    ``share`` is the hit rate of the best attacker, with its interval. It is also given as a
+    multiple of chance. ``archive`` is true if attackers with the price archive are included.
     """
 
     mask: str
@@ -162,12 +162,10 @@ class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of one attacker about one pair, and the truth.
+    """The answer of one attacker about one pair, with the truth.
 
-    All counts can be recomputed from it.
-
-    ``said`` is the text of a model's answer (cut at 2,000 characters). ``wrong`` lists the parts
-    that could not be parsed.
+    All counts of a report can be recomputed from its answers. ``said`` is the text of a model's
+    answer (cut at 2,000 characters). ``wrong`` lists the parts that could not be parsed.
     """
 
     attacker: str
@@ -205,7 +203,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     bounds: tuple[ProbeBound, ...] = ()
 
     def row(self, attacker: str, mask: str, hardening: str = "plain") -> ProbeRow | None:
-        """Return one row; None if the combination was not tried."""
+        """Return the results of an attacker against a mask; None if it was not tried."""
         wanted = (attacker, mask, hardening)
         return next(
             (row for row in self.rows if (row.attacker, row.mask, row.hardening) == wanted), None
@@ -214,7 +212,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One pair and its truth.
+    """One drawn pair of a stock and a day.
 
     ``row`` is the session, ``step`` its number in the window, and ``names`` the number of possible
     stocks.

@@ -220,7 +220,7 @@ _TOLERANCES = (1, 7, 30)
 
 
 def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | None]:
-    """Return for each question whether the answer is correct; None if there is no answer."""
+    """Return whether a guess is correct, for each question; None without an answer."""
     guess = guess or Guess()
     names = [_plain(ticker) for ticker in guess.tickers[:5]]
     truth = _plain(probe.symbol)
@@ -265,7 +265,10 @@ def make_row(
     chance: dict[str, Measure],
     level: float,
 ) -> ProbeRow:
-    """Return the hit rates of an attacker against one mask. ``found`` contains its hits."""
+    """Return the hit rates of an attacker against one mask.
+
+    ``told`` contains the attacker's answers, ``found`` the result of :func:`hits` for each answer.
+    """
 
     def rate(outcomes: Sequence[bool | None], nothing: str = "this was never answered") -> Measure:
         return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing=nothing, level=level)
@@ -325,9 +328,7 @@ def random_baseline(
 
 
 def _plain(ticker: str) -> str:
-    """Return a ticker in one case, without the exchange after six digits: 600519.SH becomes
-    600519.
-    """
+    """Return a ticker in upper case, without the exchange of a Chinese code (600519.SH)."""
     plain = ticker.strip().upper().lstrip("$")
     digits = "".join(char for char in plain if char.isdigit())
     return digits if len(digits) == 6 and len(plain) in (8, 9) else plain

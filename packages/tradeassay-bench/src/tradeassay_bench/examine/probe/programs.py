@@ -111,7 +111,7 @@ class PriceArchive:
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A stock and a day. Empty or None fields have no answer."""
+    """A guess: stocks and a day. An empty list or None means no answer."""
 
     tickers: Annotated[tuple[str, ...], Meta(max_length=5)] = ()
     date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
@@ -135,7 +135,7 @@ SCHEMA = schema_text(Guess)
 
 
 def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, AttackerAnswer]:
-    """Query a model about one payload. Query again if the first answer cannot be parsed."""
+    """Query a model about one payload, and once more if the first answer cannot be parsed."""
     messages = (
         Message(role="system", text=PROMPTS.fill("system")),
         Message(
@@ -244,7 +244,7 @@ def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
 
 
 def levels(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
-    """Match the last price and turnover shown with the archive. A hardened mask hides both."""
+    """Match the last displayed price and turnover with the archive. A hardened mask hides both."""
     return _by_level(archive, map(_last_bar, payloads))
 
 
@@ -530,7 +530,7 @@ def known_calendar(sessions: Days) -> tuple[Floats, Floats]:
 
 
 def _alike(known: Floats, shown: Floats) -> Floats:
-    """Return the correlation of a series with every window of a longer series."""
+    """Return the correlation of ``shown`` with every window of the longer series ``known``."""
     windows = np.lib.stride_tricks.sliding_window_view(known, shown.size)
     windows = windows - windows.mean(axis=1, keepdims=True)
     wanted = shown - shown.mean()
@@ -540,7 +540,7 @@ def _alike(known: Floats, shown: Floats) -> Floats:
 
 
 def shapes(payload: ProbePayload) -> tuple[Floats, Floats] | None:
-    """Return the volume and the swings of all names together, session by session."""
+    """Return the volume and the swings of all names together by session; None without bars."""
     volumes, swings = [], []
     for text in payload.evidence.bars:
         body = json.loads(text)

@@ -96,7 +96,7 @@ Json = dict[str, Any]
 
 
 class Question:
-    """A request as a scripted model sees it: observation, earlier objections, results of tools."""
+    """A request as a scripted model sees it: the observation, feedback, and results of tools."""
 
     def __init__(self, request: AskModel) -> None:
         self.request = request

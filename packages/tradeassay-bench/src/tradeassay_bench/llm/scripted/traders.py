@@ -179,7 +179,7 @@ def ktdfin_action(asked: Question) -> Json:
 
 INVESTED, LEAST_HOLDING_DAYS = 0.95, 5
 WORTH_TRADING = 0.2
-"""A position is traded when it is off its target by more than this fraction of the target."""
+"""The minimum relative deviation from a target position that is traded."""
 
 
 def stockbench_rows(asked: Question) -> list[Json]:

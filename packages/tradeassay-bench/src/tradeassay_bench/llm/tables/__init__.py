@@ -27,7 +27,7 @@ from tradeassay.core.files import data_home
 T = TypeVar("T")
 
 Rate = Annotated[float, Meta(ge=0.0, le=1e9)]
-"""Dollars per million tokens. The upper bound, a thousand dollars per token, excludes infinity."""
+"""A type: dollars per million tokens. The upper bound excludes infinity."""
 
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
