@@ -214,6 +214,7 @@ def as_record(
 
 
 def _notes(inputs: MarketInputs) -> tuple[str, ...]:
+    """Return notes on the limits of an attribution over a window."""
     model, screen, days = inputs.model, inputs.screen, len(inputs.sessions)
     notes = []
     few, none = int((model.fitted == MARKET).sum()), int((model.fitted == NONE).sum())
@@ -253,6 +254,7 @@ def _brinson_by(
     daily: DailyParts,
     labels: list[str],
 ) -> BrinsonTotals:
+    """Return the Brinson attribution by sector or by board, given the label of each column."""
     capped = inputs.sized_by not in UNSIZED
     name = inputs.sized_by if capped else "equal parts"
     size = np.where(

@@ -360,6 +360,7 @@ class Workshop:
     def _train(
         self, model: FactorModel, recipe: TrainingRecipe, key: str
     ) -> tuple[TrainedBaseline, FittedModel]:
+        """Train a model, measure it on the validation window, store it, and return it."""
         train, valid = self.samples("train", recipe.window), self.samples("valid", recipe.window)
         self._say(f"{model.title}: training on {len(train)} samples ...")
         taught = (train, valid)

@@ -208,6 +208,11 @@ def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
 
 
 def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between | None) -> Floats:
+    """Return the weights of a table for every session, in the columns of the market.
+
+    ``between`` states whether the account holds its positions or cash on sessions without weights.
+    Raises :class:`UserError` for an unknown session or name, and if ``between`` is needed.
+    """
     sessions = set(inputs.sessions)
     unknown_date = next((date for date in table.dates if date not in sessions), None)
     if unknown_date is not None:

@@ -150,6 +150,7 @@ def regime_panels(run: Run, rules: RegimeRules | None = None) -> tuple[RegimePan
 def _panels(
     run: Run, row: AgentScores, attribution: RunAttribution, rules: RegimeRules
 ) -> list[RegimePanel]:
+    """Return the results of one agent in every regime of its market."""
     complete = [
         attribution.episodes[key]
         for key in row.episodes

@@ -205,6 +205,10 @@ class EpisodeSession:
     def _pass_on(
         self, at: AddressedQuestion[AskModel], reply: ModelReply, call: ToolCall | None = None
     ) -> ToolReply:
+        """Send an answer to the episode and return the text for the client.
+
+        The text contains the result of a tool, the errors of the answer, or the next question.
+        """
         later = {tool.name for tool in self._stages} - {tool.name for tool in at.request.tools}
         if call is not None and at.request.must_call is None and call.name in later:
             # The client has finished this stage, because it called a tool of a later stage.

@@ -238,6 +238,7 @@ class BudgetedProvider:
         return self._unbilled.pop(place, 0.0)
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+        """Reserve the highest cost of an attempt, make the attempt, and settle the reservation."""
         if self._price is None:
             self._budget.unpriced_calls += 1
             return await self._inner.attempt(request, place)

@@ -53,6 +53,7 @@ def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
 
 
 def request_texts(request: AskModel) -> list[str]:
+    """Return all texts of a request: messages, tool calls, tools and the schema of the answer."""
     texts = [message.text for message in request.messages]
     for message in request.messages:
         for call in message.calls:

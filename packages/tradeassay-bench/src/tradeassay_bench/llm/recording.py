@@ -597,6 +597,7 @@ class RecordingModel:
         self._on_recorded = on_recorded
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the recorded reply to a request, or query the model and record its reply."""
         question = recorded_question(self.name, self._params, request, place)
         key = key_of(question)
         recorded = self._store.find(place.episode, key)
@@ -634,6 +635,7 @@ class ReplayingModel:
         self.name, self._params, self._store = name, params, store
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the recorded reply. Raises :class:`RecordingMismatch` if there is none."""
         question = recorded_question(self.name, self._params, request, place)
         reply = self._store.find(place.episode, key_of(question))
         if reply is not None:

@@ -211,6 +211,7 @@ class TextToolsProvider:
 
 
 def tools_into_text(request: AskModel) -> AskModel:
+    """Return a request with its tools, tool calls and results of tools written as text."""
     asked = chain.from_iterable(message.calls for message in request.messages)
     calls = {call.id: call for call in asked}
     messages = []

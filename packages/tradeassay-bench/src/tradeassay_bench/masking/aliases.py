@@ -282,6 +282,7 @@ class DayMap:
         return (_ANCHOR + row - self._first) * DAY + within
 
     def real_instant(self, shown: Instant) -> Instant:
+        """Return the real instant of an instant on the masked calendar."""
         day, within = divmod(shown, DAY)
         row = day - _ANCHOR + self._first
         if row < 0 or row >= self._last:

@@ -242,6 +242,7 @@ def _usual(
 def _unusual(
     text: str, low: str, words: Set[str], today: int, bare: range | None
 ) -> Iterator[DateHit]:
+    """Yield dates in rare spellings, such as 20.3.2024."""
     if text.count(".") >= 2:
         for found in _DOTTED.finditer(text):
             yield from _dated(found, int(found[3]), int(found[2]), int(found[1]))

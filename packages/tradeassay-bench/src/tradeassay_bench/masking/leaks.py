@@ -104,6 +104,8 @@ def find_leaks(value: Json, truth: Truth) -> list[Leak]:
 
 
 class _Scanner:
+    """Searches texts and JSON values for the names and days of one truth."""
+
     def __init__(self, truth: Truth) -> None:
         self._symbols = frozenset(truth.symbols)
         plain: list[str] = []
@@ -126,6 +128,7 @@ class _Scanner:
         )
 
     def text(self, text: str) -> Iterator[Leak]:
+        """Yield the leaks in a text."""
         if "\\" in text:
             try:
                 text = (
@@ -146,6 +149,7 @@ class _Scanner:
                 yield Leak(kind, self._dates.get(real.lower(), real), _around(text, found))
 
     def json(self, value: Json, field: str = "") -> Iterator[Leak]:
+        """Yield the leaks in a JSON value. ``field`` is the name of the field that contains it."""
         if isinstance(value, str):
             if field.lower() in ASSET_FIELDS and value in self._symbols:
                 yield Leak("symbol", value, f"{field}: {value}")

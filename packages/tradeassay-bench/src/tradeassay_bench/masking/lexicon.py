@@ -171,6 +171,7 @@ def core_of(name: str) -> tuple[str, ...]:
 
 
 def symbol_terms(instrument: Instrument) -> Iterator[Term]:
+    """Yield the spellings of an instrument's symbol."""
     symbol = instrument.symbol
     tokens = tokens_of(symbol)
     six = _SIX.fullmatch(symbol)

@@ -189,6 +189,7 @@ def _matrix(seasons: Sequence[SeasonExport], played: Sequence[_Played]) -> ex.Fi
 
 
 def _returns_by_asset(seasons: Sequence[SeasonExport], played: Sequence[_Played]) -> Table:
+    """Return the table of cumulative returns by agent and asset."""
     assets = list(dict.fromkeys(one.on.asset for one in played))
     in_order = sorted(played, key=lambda one: (bool(one.on.model), one.on.name))
     by_place = {(one.on.name, one.on.asset): one.on for one in played}

@@ -127,6 +127,7 @@ class SmallWorld:
 
 @cache
 def small_world(market: str) -> SmallWorld:
+    """Return the small test market of a venue."""
     panel = generate(preset(market, seed=_SEED, **_SIZE)).panel
     days = [str(day) for day in panel.sessions]
     config = MarketConfig(
@@ -351,6 +352,7 @@ class _Trial:
         raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip()) from error
 
     def check_class(self) -> None:
+        """Check the summary, the configuration and the methods of the agent's class."""
         if not isinstance(getattr(self.cls, "summary", None), str) or not self.cls.summary.strip():
             self.fail("has no summary of one line")
         config = getattr(self.cls, "Config", None)
@@ -377,6 +379,7 @@ class _Trial:
             self.fail(f"raised {type(error).__name__}: {error} {when}", error)
 
     def make(self, market: Market) -> Agent:
+        """Return a new agent that has begun an episode in a market."""
         with self.blamed("in its constructor"):
             agent = (
                 make_agent(self.agent, self.params)

@@ -128,6 +128,7 @@ def present_channels(panel: Panel, cut: Cut) -> dict[Channel, str | None]:
 
 
 def _bars(work: _Work) -> dict[str, Any]:
+    """Return the changed bars, suspensions and minutes of a panel, by the field of the panel."""
     panel, start = work.panel, work.cut.first_unknown
     changed = {field: panel.bars[field].copy() for field in FIELDS}
     suspended = panel.suspended.copy()

@@ -528,6 +528,7 @@ def _gaps(taken: Sequence[Taken], config: MemoryConfig) -> tuple[list[MemoryGap]
 def _gap(
     group: Group, arm: str, pairs: Sequence[tuple[Taken, Taken]], config: MemoryConfig
 ) -> MemoryGap:
+    """Return the difference unmasked minus masked of one group of paired episodes."""
     agent, by_model, mode, period = group
     inferred = {part: infer(_differences(pairs, part), config) for part in PARTS}
     main, differences = inferred["selection"], _differences(pairs, "selection")
@@ -659,6 +660,7 @@ def _direct(taken: Sequence[Taken], config: MemoryConfig) -> Iterable[DirectProb
 def _notes(
     runs: Sequence[Run], taken: Sequence[Taken], missing: Sequence[Missing], holds: bool | None
 ) -> tuple[str, ...]:
+    """Return notes on the limits of a contrast."""
     notes = []
     if missing:
         notes.append(f"{len(missing)} episodes have no result: {min(why for *_, why in missing)}")

@@ -219,6 +219,7 @@ async def _study(
     notes: list[str],
     say: Callable[[str], None],
 ) -> list[ReaskedDecision]:
+    """Repeat the drawn decisions of all episodes in every changed market and return them."""
     found: list[ReaskedDecision] = []
     for number, episode in enumerate(episodes):
         benchmark = run.manifest.benchmark(episode)
@@ -260,6 +261,7 @@ def _changed_markets(
     folder: Path,
     notes: list[str],
 ) -> list[_Changed]:
+    """Return the changed markets of a study. Adds notes on arms that are not possible."""
     panel = read_panel(snapshot.folder)
     row = max(
         0, int(np.searchsorted(panel.sessions, np.datetime64(benchmark.market.first, "D"))) - 1
@@ -644,6 +646,7 @@ def _mean(values: Sequence[tuple[float, str]], level: float, nothing: str) -> Me
 
 
 def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> tuple[bool, str]:
+    """Return whether the agent answers by name or date, and a sentence with the finding."""
     prices = arms["prices"].depends if "prices" in arms else not_scored("returns were not mirrored")
     dated = arms["date"].depends if "date" in arms else not_scored("no false date was given")
     unsure = f"What the decisions of {model} rest on cannot be told"

@@ -112,6 +112,10 @@ def split_edge(
 def _split(
     x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: int, level: float
 ) -> AlphaSplit:
+    """Return the split of the earnings of holdings ``x`` by the recalled moves ``forms``.
+
+    ``y`` contains the returns.
+    """
     days = x.shape[0]
     if days < _LEAST:
         return _nothing(f"{days} sessions are too few: {_LEAST} are needed")

@@ -287,6 +287,10 @@ def _prepare(
     home: Path | None,
     prices: PriceTable | None,
 ) -> _Audit:
+    """Return the questions of an audit and the parts of its report that need no answers.
+
+    Raises :class:`UserError` if neither a data set nor a run is given.
+    """
     known = []
     if run is not None:
         played = episodes_of(run, model)
@@ -574,6 +578,7 @@ def _tell(
     after: Measure,
     early: Sequence[RecallAnswer],
 ) -> tuple[RecallWord, str]:
+    """Return the finding of an audit as a keyword and as a sentence."""
     if recall.value is None:
         return "cannot be told", f"What {model} remembers cannot be told: {recall.reason}."
     if recall.low is None or recall.high is None:
@@ -703,6 +708,7 @@ def _score(
     here: Sequence[RecallAnswer],
     level: float,
 ) -> RecallScore:
+    """Return the score of the answers to one kind of question in one period."""
     read = [one for one in here if one.right is not None]
     none = _why_none(here)
 

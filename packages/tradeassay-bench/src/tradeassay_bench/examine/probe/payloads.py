@@ -355,6 +355,7 @@ def make_payloads(
 def _episode(
     benchmark: Benchmark, snapshot: Snapshot, probes: Sequence[Probe], config: ProbeConfig
 ) -> Iterator[ProbePayload]:
+    """Yield the payloads of the probes in one window, from an episode that never trades."""
     protocol = open_protocol(benchmark)
     assert isinstance(protocol, Ktdfin)
     key = f"probe {benchmark.market.first}"

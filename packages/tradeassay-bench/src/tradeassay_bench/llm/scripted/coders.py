@@ -174,6 +174,7 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def judgement(asked: Question) -> ModelReply:
+    """Return a verdict on a program by the names, calls and numbers in its syntax tree."""
     payload = asked.payload
     text = next((message.text for message in asked.request.messages if message.role == "user"), "")
     task = quoted(text, str(payload.get("task_mark", "")))

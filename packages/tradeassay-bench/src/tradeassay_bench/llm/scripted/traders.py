@@ -40,6 +40,7 @@ DAILY_NAMES, DAILY_EVERY, DAILY_INVESTED, DAILY_WORTH = 8, 5, 0.9, 0.25
 
 
 def daily_orders(asked: Question) -> Json:
+    """Return the orders of the daily benchmarks: equal weights in the names that rose most."""
     day = asked.payload
     if not day or asked.attempt > 1:
         return {"orders": [], "reason": "nothing is worth another try"}
@@ -78,6 +79,7 @@ The rest is a reserve, because tomorrow's open may be above today's close.
 
 
 def ktdfin_research(asked: Question, enough: str = "I have seen enough.") -> ModelReply:
+    """Return the next tool calls of KTD-Fin's research, or a text if nothing is left to call."""
     called = [name for name, _, _ in asked.results]
     left = [name for name in asked.tools if name not in called]
     screen = {"factors": list(FACTORS), "top_k": 2 * KTDFIN_NAMES}
@@ -310,6 +312,7 @@ _BAD = {
 
 
 def arena_answer(asked: Question) -> Json:
+    """Return the answer to a question of the arena, from momentum, news and earlier outcomes."""
     seen = asked.payload
     trend = max(-1.0, min(1.0, 5 * (seen.get("momentum") or 0.0)))
     told = [f"{item.get('title', '')} {item.get('text', '')}" for item in seen.get("news") or ()]

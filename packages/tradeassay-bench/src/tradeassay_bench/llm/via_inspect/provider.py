@@ -94,6 +94,7 @@ def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool
 
 
 def _message(message: Message, calls: dict[str, ToolCall], memory: Memory) -> ChatMessage:
+    """Return a message in the type of Inspect."""
     match message.role:
         case "system":
             return ChatMessageSystem(content=message.text)
@@ -194,6 +195,7 @@ def _failure(output: ModelOutput, response: object) -> tuple[str | None, str]:
 
 
 def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[ToolCall, ...]:
+    """Return the tool calls of an answer, from its fields or from its text."""
     parsed = output.message.tool_calls or []
     here = len(request.messages)
     if not parsed:

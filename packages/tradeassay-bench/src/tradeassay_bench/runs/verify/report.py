@@ -557,6 +557,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         self._venue_problems: dict[str, str] = {}
 
     def _check_manifest(self) -> None:
+        """Compare the manifest with its spec, the rules and the data, and record the claims."""
         manifest, before = self._manifest, len(self._violations)
         if work_sha256(manifest.spec) != manifest.work_sha256:
             self._record_violation("spec", "the spec does not match its hash in the manifest")
@@ -813,6 +814,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         return entries
 
     def _check_episodes(self) -> None:
+        """Check every episode and its badge, and record the claims."""
         manifest = self._manifest
         tasks: dict[str, bytes] = {}
         for episode in manifest.episodes:
@@ -1041,6 +1043,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._changed_packages.append(f"Python {'.'.join(python)}")
 
     def _check_episodes(self) -> None:
+        """Replay every episode, examine its programs again, and record the claims."""
         replays: Mapping[str, Replayed | TradeassayError] = {}
         why = self._unavailable or "the examination of programs was turned off"
         if self._examine is not None and self._protocol is not None:
