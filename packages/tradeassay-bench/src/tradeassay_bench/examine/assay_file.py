@@ -58,9 +58,9 @@ class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     scores_sha256: str
     """The hash of the scores file at the time of the assay.
 
-    Verification notes a different hash and does not count it as a contradiction. Scores that were
-    written again elsewhere may differ in their last digits, and every number of the assay is
-    derived again.
+    A verification notes a different hash, but does not report a contradiction. Scores that were
+    computed again on a different machine may differ in their last digits, and every number of the
+    assay is recomputed.
     """
     assay: Assay
     memory: tuple[msgspec.Raw, ...] = ()

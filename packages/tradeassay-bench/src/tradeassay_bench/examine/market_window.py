@@ -1,7 +1,8 @@
-"""Prepare a market window for attribution. Each window is read once from the hashed snapshot.
+"""Prepare a market window for attribution.
 
-No agent sees this data, so the whole window is read from its last view. The inputs of a day's
-exposures and weights were known strictly before that day.
+Each window is read once from the hashed snapshot. Agents never receive this data, so the whole
+window is read from its last view. The exposures and weights of a day use only data that was known
+before that day.
 """
 
 from __future__ import annotations

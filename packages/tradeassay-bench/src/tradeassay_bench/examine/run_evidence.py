@@ -37,11 +37,11 @@ MOST_COMPARED = 400
 
 
 def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
-    """Return how many other strategies in the run's folder traded ``dataset`` in these sessions.
+    """Return the number of other strategies in the run's folder on ``dataset`` in these sessions.
 
     The best of thirty tries is lucky by construction. A run does not state the number of other
-    tries, but its folder shows it. Baselines do not count, nor do repetitions of the run's own
-    agents. A folder that cannot be read as a finished run is not a try.
+    tries, but its folder shows them. Baselines are not counted, nor are other runs of the same
+    agents. A folder that cannot be read as a finished run is ignored.
     """
     if len(sessions) < _LEAST_SHARED:
         return Tried()

@@ -49,7 +49,7 @@ class Leak:
 class Truth:
     """The names and days that must not be visible.
 
-    ``days`` are ISO days. ``spellings`` are searched exactly as written.
+    ``days`` contains ISO days. ``spellings`` contains texts that are searched exactly as written.
     """
 
     symbols: tuple[str, ...] = ()

@@ -36,7 +36,10 @@ class PackedTurn(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PackedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision in the format of ``decisions.js``. ``of`` is its agent if several share a list."""
+    """A decision in the format of ``decisions.js``.
+
+    ``of`` is the name of the agent, if several agents share a list.
+    """
 
     session: str
     reason: str = ""

@@ -94,8 +94,8 @@ def write_latex(
 ) -> str:
     """Return all tables as LaTeX.
 
-    A table that compares agents with a baseline has its verdicts and its drawing. ``texts`` are the
-    entries of every table with their marks, and the footnotes for the marks.
+    If a table compares agents with a baseline, its verdicts and a drawing are added. ``texts``
+    contains, for every table, the texts of its entries with marks, and the footnotes of the marks.
     """
     cited = ",".join(["tradeassay", *_cited(benchmarks)])
     blocks = [

@@ -23,9 +23,9 @@ _FILES = {"md": "md", "latex": "tex", "csv": "csv"}
 
 
 def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]] = ()) -> Path:
-    """Write ``paper.html`` into a folder, with its tables in ``tables/``. Return the page's path.
+    """Write ``paper.html`` and its tables (in ``tables/``) into a folder. Return the page's path.
 
-    ``badges`` are the caveats for its numbers.
+    ``badges`` contains the caveats for the numbers of the page.
     """
     made = folder / "tables"
     made.mkdir(parents=True, exist_ok=True)

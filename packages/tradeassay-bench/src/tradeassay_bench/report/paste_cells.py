@@ -50,9 +50,9 @@ NOT_RANKED = "not ranked: "
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """One leaderboard.
 
-    ``columns`` name the entries of every row. ``notes`` are printed below the table. ``verdicts``
-    are agent, label and sentence. ``excess_returns`` contains every agent's difference from the
-    baseline.
+    ``columns`` contains the titles of the entries in a row. ``notes`` is printed below the table.
+    ``verdicts`` contains the agent, the label and the sentence of each verdict. ``excess_returns``
+    contains every agent's difference from the baseline.
     """
 
     title: str

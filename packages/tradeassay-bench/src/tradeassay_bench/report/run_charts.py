@@ -35,10 +35,12 @@ PRICE_POINTS = 110
 
 
 class SettingCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """The charts of a setting. ``holdings`` and ``trades`` are by the agents' ids on the page.
+    """The charts of a setting.
 
-    ``prices`` are charts by symbol, to which ``charts.js`` adds the trades. ``trades`` are (index
-    into ``prices``, purchases and sales as (day, price, size)), the largest traded value first.
+    ``holdings`` and ``trades`` map the agents' ids on the page to charts and trades. ``prices``
+    contains a chart per symbol, to which ``charts.js`` adds the trades. A trade list contains the
+    index of its chart in ``prices``, and the purchases and sales as (day, price, size). The largest
+    traded value is first.
     """
 
     equity: Markup
@@ -53,7 +55,7 @@ def setting_charts(
 ) -> SettingCharts:
     """Return the charts of a setting.
 
-    ``place`` is the id of the setting on the page. ``ids`` are the ids of the agents.
+    ``place`` is the id of the setting on the page. ``ids`` contains the ids of the agents.
     """
     equity, underwater = account_curves(setting)
     detailed = [agent for agent in setting.agents if agent.name in ids]

@@ -231,9 +231,9 @@ def render_html(
 ) -> str:
     """Return the page of a run or of an assay as HTML.
 
-    All text is escaped, and the page works offline from a file. ``papers`` are the tables of the
-    paper, if the benchmark has a paper. ``verified`` has the results of the run's claims, if it was
-    just verified. ``assay`` is the assay of the run, if there is one.
+    All text is escaped, and the page works offline from a file. ``papers`` contains the pages of
+    papers to include. ``verified`` is the report of a verification, or None. ``assay`` is the assay
+    of the run, or None.
     """
     if isinstance(data, Assay):
         return render_assay(data)
@@ -261,9 +261,9 @@ def write_html(
 ) -> Path:
     """Write the self-contained page and return its path.
 
-    The default path is ``report.html`` in the run's folder. ``summary`` is the run's summary if the
-    caller has it. ``verified`` has the results of the run's claims if it was just verified. The
-    page then lists them claim by claim. ``assay`` defaults to the assay recorded with the run.
+    The default path is ``report.html`` in the run's folder. ``summary`` is the run's summary; by
+    default it is computed. ``verified`` is the report of a verification, whose claims the page then
+    lists. ``assay`` defaults to the assay recorded with the run.
     """
     if isinstance(source, CodeRun):
         from tradeassay_bench.report.code_page import write_code_html

@@ -56,12 +56,13 @@ _NO_FIGURE = PasteCell("\u2013")
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of one run on the board of its benchmark.
 
-    ``checked`` is the verification's result. ``verdict`` is the verdict of the recomputed assay, or
-    the comparison with the baseline. ``tone`` is its colour. ``alpha`` is the recorded alpha.
-    ``excess`` is the excess return, and ``versus`` names its benchmark and period ("per year versus
-    buy and hold"). ``figures`` are the measures of its kind of benchmark, by column title. ``link``
-    is the address of the account on the run's page, and ``card`` of a picture. ``unranked`` is the
-    reason why the row is listed after the ranked rows.
+    ``checked`` is the result of the verification. ``verdict`` is the verdict of the recomputed
+    assay, or the comparison with the baseline, and ``tone`` is its colour. ``alpha`` is the
+    recorded alpha. ``excess`` is the excess return, and ``versus`` states the benchmark and the
+    period ("per year versus buy and hold"). ``figures`` contains the measures of this kind of
+    benchmark by column title. ``link`` is the address of the account on the page of the run, and
+    ``card`` the address of a picture. ``unranked`` is the reason why the row is listed after the
+    ranked rows, or None.
     """
 
     benchmark: str

@@ -197,7 +197,7 @@ def _outcome(wrong: Collection[str], missing: Collection[str]) -> ClaimStatus:
 
 
 def _misleading(page: Path, folder: Path) -> Iterator[str]:
-    """Yield the commands of a compared page that refer to a different folder."""
+    """Yield a sentence for every command of a compared page that refers to a different folder."""
     for command in dict.fromkeys(
         match.groups() for match in _HERE.finditer(page.read_text(errors="replace"))
     ):

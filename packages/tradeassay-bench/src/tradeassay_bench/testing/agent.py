@@ -271,7 +271,7 @@ def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
 class BlankView:
     """A :class:`~tradeassay_bench.core.view.MarketView` without trading or prices.
 
-    It wraps another view.
+    All other data is from the wrapped view.
     """
 
     def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
@@ -340,7 +340,7 @@ def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | Non
 
 
 class _Trial:
-    """The test of one agent."""
+    """Tests one agent. Every check raises :class:`CheckFailed` if the agent fails."""
 
     def __init__(self, agent: str | type[AgentClass], params: Mapping[str, Value]) -> None:
         self.agent, self.params, self.where = agent, params, ""
@@ -401,7 +401,7 @@ class _Trial:
     ) -> list[bytes]:
         """Run an episode and return its decisions.
 
-        ``look`` also checks that the agent does not change its observations.
+        If ``look`` is True, the method also checks that the agent does not change its observations.
         """
         market = Market(snapshot, config)
         agent = self.make(market)

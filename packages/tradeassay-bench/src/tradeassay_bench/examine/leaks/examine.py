@@ -449,11 +449,12 @@ def leak_tests(
 def _test_of_episode(
     run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
 ) -> LeakTestReport | str:
-    """Test a recorded episode over its own sessions, or return why it cannot run again.
+    """Return the leak test of a recorded episode over its sessions, or why it cannot run again.
 
-    ``futures`` are shared with other agents of the same market. A rule runs again. A model is not
-    queried: its recorded answers are replayed, and its messages in alternative futures are compared
-    with the true messages. Raises :class:`UserError` if the rules of the venue have changed.
+    ``futures`` contains the alternative futures that are shared with other agents of the same
+    market. A rule runs again. A model is not queried: its recorded answers are replayed, and its
+    messages in alternative futures are compared with the true messages. Raises :class:`UserError`
+    if the rules of the venue have changed.
     """
     run.manifest.refuse_other_venue(run.episode(key).benchmark)
     config = config or LeakTestConfig()

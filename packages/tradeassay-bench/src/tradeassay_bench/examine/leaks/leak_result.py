@@ -134,9 +134,9 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     def undetected(self) -> float | None:
         """Return the share of leaking days that the test could have missed, at 95 % confidence.
 
-        Returns None if it is unknown. A leak on a share p of all days remains undetected in n
-        sessions with probability (1 - p)^n. Days without an order count too, because the test would
-        show an order caused by an alternative future.
+        Returns None if the share is unknown. A leak on a share p of all days remains undetected in
+        n sessions with probability (1 - p)^n. Days without an order are included, because the test
+        would detect an order that an alternative future causes.
         """
         if self.findings or not self.repeatable or not self.decisions_with_orders:
             return None

@@ -173,7 +173,7 @@ class Moved:
 
 
 Sweep = tuple[tuple[PlayedDay, ...], tuple[Moved, ...]]
-"""The days of a pass with a new future after each decision, and all differences."""
+"""The result of a pass with an alternative future after each decision: days and differences."""
 
 
 def _in_other_future(
@@ -221,7 +221,7 @@ class RuleSubject:
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Run the agent again with an alternative future after every decision.
 
-        Decisions are compared byte by byte.
+        Returns the days and all differences. Decisions are compared byte by byte.
         """
         talk = ByObservation(self._benchmark.day)
         play: Play[AskDecision, Decision] = Play(
@@ -306,7 +306,10 @@ class ModelSubject:
                 days.end(record)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
-        """Replay the recorded answers and compare the messages to the model byte by byte."""
+        """Replay the recorded answers in alternative futures. Return the days and differences.
+
+        The messages to the model are compared byte by byte.
+        """
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         moved = []
         for seen, before in _in_other_future(days.play, snapshot, like):

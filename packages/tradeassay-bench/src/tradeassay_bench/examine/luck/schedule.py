@@ -33,9 +33,9 @@ NO_NAME = -1
 
 @dataclass(frozen=True, slots=True)
 class LuckMarket:
-    """The market of random portfolios: one episode's market, rules and cash, as arrays.
+    """The market of random portfolios: an episode's market, rules and cash, as arrays.
 
-    ``sessions`` and ``symbols`` name the rows and columns of the ``tape``.
+    ``sessions`` and ``symbols`` contain the labels of the rows and columns of ``tape``.
     """
 
     tape: tapes.Tape

@@ -140,8 +140,8 @@ class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence of masks on memory in recorded runs.
 
-    ``controls_hold`` is False if an agent without memory shows a gap. The test is then invalid, and
-    no gap is reported as memory. It is None if no control was run.
+    ``controls_hold`` is False if an agent without memory has a gap. The test is then invalid, and
+    no gap is reported as memory. ``controls_hold`` is None if there was no control.
     """
 
     config: MemoryConfig

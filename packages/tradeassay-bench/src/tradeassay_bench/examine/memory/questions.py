@@ -115,9 +115,10 @@ LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class PriceTruth:
-    """The closes of a data set, (T, N): ``closes`` with splits undone, ``traded`` as traded.
+    """The closes of a data set, shape (T, N).
 
-    ``titles`` are the names of the columns. ``news`` contains the headlines.
+    ``closes`` is adjusted for splits, ``traded`` is as traded. ``titles`` contains the names of the
+    columns, ``news`` the headlines.
     """
 
     sessions: Days

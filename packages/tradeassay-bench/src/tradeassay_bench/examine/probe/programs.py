@@ -38,9 +38,9 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class PriceArchive:
-    """Prices of N names in T sessions.
+    """The prices of N names in T sessions.
 
-    ``close`` is adjusted for splits. ``raw`` and ``amount`` are as traded.
+    ``close`` is adjusted for splits. ``raw`` and ``amount`` contain prices and amounts as traded.
     """
 
     instruments: tuple[Instrument, ...]

@@ -74,7 +74,8 @@ class ProviderFault(msgspec.Struct, frozen=True, kw_only=True):
 def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     """Return the fault that caused a provider's exception, or None for a bug of tradeassay.
 
-    The caller must raise a bug. The clock is read only for a Retry-After with a date.
+    The caller must re-raise the exception if the result is None. The clock is read only for a
+    Retry-After with a date.
     """
     chain = list(_chain(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)

@@ -1,1 +1,1 @@
-"""Specify a run: its spec, its agents and models, its plan."""
+"""Specify a run: its spec, its episodes and its plan."""

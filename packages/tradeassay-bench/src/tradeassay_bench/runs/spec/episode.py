@@ -210,8 +210,8 @@ def protocol_config(
 ) -> ProtocolConfig:
     """Return the options of a benchmark's conversation.
 
-    Raises :class:`UserError` for an unknown option (with similar names), for an invalid value, and
-    for a convention that differs from the benchmark's.
+    Raises :class:`UserError` for an unknown option or an invalid value, and if the convention
+    differs from the convention of the benchmark.
     """
     config = protocol_of(benchmark).Config
     given = dict(overrides or {})

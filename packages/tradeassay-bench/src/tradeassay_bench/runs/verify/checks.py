@@ -132,7 +132,7 @@ class Checked(msgspec.Struct, kw_only=True, tag="checked"):
 class EpisodeEvidence(Generic[R]):
     """The record of one episode: its outcome, its journal, and the paths of its other files.
 
-    ``content`` is the content of the journal, ``records`` are its parsed lines.
+    ``content`` is the journal as bytes. ``records`` contains its parsed lines.
     """
 
     episode: EpisodeSpec
