@@ -83,7 +83,7 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, given):
         "runs/own contains a different run: the file trend.py of agent 'Mine' has changed since"
         in said
     )
-    assert "use a different name, or none" in said
+    assert "use a different name, or no name" in said
     other = f"run {WEEK} -a file:path=trend.py,name=Mine,sha256={'a' * 64} --name other"
     assert "has changed since the run began" in given(other, 2).err
 
