@@ -24,7 +24,7 @@ from tradeassay_bench.core.errors import CheckFailed
 from tradeassay_bench.data import Snapshot
 from tradeassay_bench.frontends.prepared import plots_of, spec_for
 from tradeassay_bench.llm import scripted_models
-from tradeassay_bench.play import Asked
+from tradeassay_bench.play import AddressedQuestion
 from tradeassay_bench.runs.play.episodes import model_episode
 from tradeassay_bench.runs.spec.run_spec import ParamValue
 

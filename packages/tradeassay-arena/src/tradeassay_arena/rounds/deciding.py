@@ -100,7 +100,7 @@ class _SlotRecord:
         self.answered = 0
         self.usage = Usage(usd=0.0)
 
-    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+    def known(self, asked: AddressedQuestion[AskModel]) -> ModelReply | None:
         """Return the recorded reply to a question, or None if the question is new.
 
         Raises :class:`DataError` if the recorded question differs.
@@ -122,7 +122,7 @@ class _SlotRecord:
         self.usage = self.usage.plus(reply.usage)
         return reply
 
-    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+    def note(self, asked: AddressedQuestion[AskModel], reply: ModelReply) -> None:
         """Record a reply. With ``each_call`` it is written immediately."""
         request, digest = self._asked.pop(asked.place.index)
         call = ModelCall(

@@ -303,7 +303,9 @@ def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) ->
     return mask
 
 
-def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
+def _returns(
+    snapshot: Snapshot, view: AsOfView, price: OpenOrClose, rows: range
+) -> tuple[Bools, Floats]:
     """Return which names have a price in each session, and the return of one share in each session.
 
     A share is valued as in an account: at its price, or at its last price less later payments.

@@ -48,7 +48,7 @@ from tradeassay_bench.llm import (
     load_prices,
     open_model,
 )
-from tradeassay_bench.play import Asked, Episode, NoAnswer
+from tradeassay_bench.play import AddressedQuestion, Episode, NoAnswer
 from tradeassay_bench.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay_bench.play.episode import UNAVAILABLE, by_observation, recorded
 from tradeassay_bench.play.journal import (
@@ -197,7 +197,10 @@ class Tally:
         if isinstance(broke, NoAnswer):
             error = broke.message
         elif broke is not None:
-            error, trace = str(own_fault(broke)), "".join(traceback.format_exception(broke))
+            error, trace = (
+                str(fault_in_user_code(broke)),
+                "".join(traceback.format_exception(broke)),
+            )
         elif self.steps == self._unusable:
             # The account of an agent without usable answers is flat. That is not a return of zero.
             why = f" ({self._reason})" if self._reason else ""
