@@ -30,7 +30,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.metrics.attribution import DailyParts, decompose
 from tradeassay.verdict import AgentFindings, VerdictConfig
 from tradeassay.verdict.evidence import MARKET, MeanTest, gaps_of, mask_price, with_price
-from tradeassay.verdict.questions import ask_all
+from tradeassay.verdict.questions import first_verdict
 from tradeassay.verdict.record import AgentAssay, Claim, LeakEvidence
 from tradeassay_bench.examine.planted import (
     FIRST_WORLD,
@@ -160,7 +160,7 @@ def case_of(agent: str, here: Played, unread: list[Played], config: VerdictConfi
     account: AgentFindings = msgspec.structs.replace(judged, memory=memory)
     assert not isinstance(memory.priced, msgspec.UnsetType)
     lost, remembered = memory.priced.lost, memory.priced.remembered
-    verdict = ask_all(account, config)
+    verdict = first_verdict(account, config)
     return Case(
         agent=agent,
         unread=len(unread),
@@ -253,7 +253,7 @@ def recorded_table(runs: Path, unread: list[str]) -> None:
             ]
             print(
                 f"| {folder.name} | {' | '.join(sizes)} | {one.verdict.label} | "
-                f"{ask_all(account, config).label} |",
+                f"{first_verdict(account, config).label} |",
                 flush=True,
             )
 

@@ -21,7 +21,7 @@ import numpy as np
 from tradeassay.core.arrays import Floats
 from tradeassay.metrics import rate_measure
 from tradeassay.verdict import AgentFindings, VerdictConfig
-from tradeassay.verdict.questions import ask_all
+from tradeassay.verdict.questions import first_verdict
 from tradeassay.verdict.recalled import RecallSplit
 from tradeassay.verdict.record import RecallEvidence
 from tradeassay_bench.core.dialogue import ModelReply
@@ -260,7 +260,7 @@ def main() -> None:
             found = bench.judge(plant)
             direct = evidence(plant, world, plants)
             account: AgentFindings = msgspec.structs.replace(found, memory=None, recall=direct)
-            verdict = ask_all(account, config)
+            verdict = first_verdict(account, config)
             words[plant][verdict.kind] += 1
             told[plant][
                 f"{direct.told}, {'by name or date' if direct.by_name else 'not by name'}"

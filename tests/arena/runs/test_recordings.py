@@ -160,7 +160,7 @@ def test_a_changed_question_is_named_without_its_recorded_text(shelf, tmp_path):
     changed[1]["key"] = "0" * 64
     recording.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
     assert any("does not match its question" in fault for fault in recording_faults(opened))
-    with pytest.raises(RecordingMismatch, match=r"message 0 \(system\) is another text"):
+    with pytest.raises(RecordingMismatch, match=r"message 0 \(system\) has a different text"):
         replay_recording(opened, tmp_path / "again")
 
 
@@ -173,8 +173,9 @@ def test_a_changed_prompt_gives_the_command_that_records_again(shelf, tell):
     content["manifest.json"] = json.dumps(manifest).encode()
     repack(shelf, content)
     assert (
-        f"the prompt {name} has changed since: record it again with: tradeassay recordings record "
-        "again" in (tell(["recordings", "check", "recorded/sensible"], 1).out)
+        f"the prompt {name} has changed since the recording: record it again with: "
+        "tradeassay recordings record again"
+        in tell(["recordings", "check", "recorded/sensible"], 1).out
     )
 
 
@@ -193,7 +194,7 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf, tmp_path):
     torn.write_bytes(lzma.compress(b"not a tar" * 100)[:-20])
     with pytest.raises(RunError, match="is not a recording"):
         open_recording(torn)
-    with pytest.raises(UserError, match=r"no recording 'recorded/sensibel'.*sensible"):
+    with pytest.raises(UserError, match=r"no recording is named 'recorded/sensibel'.*sensible"):
         find_recording("recorded/sensibel")
     for name in ("recorded/sensible/ktdfin-paper", "recorded/sensible", str(shelf)):
         with pytest.raises(

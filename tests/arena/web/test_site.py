@@ -220,7 +220,7 @@ def test_what_is_not_settled_is_in_no_file_where_outsiders_play(web_store, site,
     }
     page = (site / "seasons/sealed/entries/one-a/index.html").read_text()
     assert (
-        "decisions appear once settled" in page and "Closed while agents from outside play" in page
+        "decisions appear once settled" in page and "Hidden while outside agents take part" in page
     )
     assert not any(b"10.0.0.1" in content for content in files(site).values())
 

@@ -24,7 +24,7 @@ JUDGED, UNREAD, REAL = "price-judged", "price-unread", "price-real"
 """The names of the data sets. The last is a copy of the second that calls itself real."""
 SEEDS = {JUDGED: 21, UNREAD: 22}
 BOTH = {"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)}
-REMEMBERS, READS = "price-memory", "price-information"
+REMEMBERS, READS = "tiny-price-memory", "tiny-price-information"
 
 
 @lru_cache(maxsize=2)

@@ -62,7 +62,7 @@ def test_who_remembers_is_found_and_who_loses_information_is_cleared(alone, pric
         assert stated.items() <= {one.quantity: one.value for one in after.statements}.items()
     assert "is lost information" in bright(priced, REMEMBERS).verdict.sentence
     assumed = bright(priced, READS).statement("memory").assumptions
-    assert "price-unread is generated, as its maker states" in assumed
+    assert "price-unread is generated, as its builder states" in assumed
 
 
 def test_the_price_is_stated_on_every_surface(capsys, monkeypatch, tmp_path):

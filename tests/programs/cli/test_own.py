@@ -394,8 +394,8 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
     [(status, said)] = told_in(package, "verify rule --workers 1")
     assert (
         status == 3
-        and "agent 'their-rule' is of theirs 1.0" in said
-        and "here it is of theirs 2.0" in said
+        and "agent 'their-rule' is from theirs 1.0" in said
+        and "here it is from theirs 2.0" in said
     )
     assert "re-derived: data, decisions, account, scores, page" in said, "it decides as before"
     rule.write_text(rule.read_text().replace("closes[-1] > closes", "closes[-1] < closes"))

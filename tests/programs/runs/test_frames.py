@@ -295,7 +295,7 @@ def test_universe_and_index_are_options_of_the_run(home, tmp_path, monkeypatch):
         tradeassay_bench.run(
             "tiny-us-v1", agents=["cash"], index="NOPE", executor="inline", home=home
         )
-    with pytest.raises(UserError, match="asks for 99 names"):
+    with pytest.raises(UserError, match="requires 99 names"):
         tradeassay_bench.run(
             "tiny-us-v1", agents=["cash"], universe="IDX:99", executor="inline", home=home
         )

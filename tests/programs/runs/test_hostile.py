@@ -117,7 +117,7 @@ def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
         "'cash' has the label 'momentum-12-1', the name of another agent"
     ]
     (labels,) = (note for note in found.notes if note.startswith("the runner's own labels: "))
-    assert "'gpt-9' is displayed as 'rule random: gpt-9'" in labels
+    assert "'gpt-9' is shown as 'rule random: gpt-9'" in labels
 
 
 def test_intervals_that_were_made_easy_are_named(honest, home):

@@ -109,7 +109,7 @@ def test_a_slip_of_who_reads_a_view(slip, view):
 
 def test_runs_are_named_by_folder_or_as_opened(played, home):
     for wrong in (3, None, [played]):
-        with pytest.raises(UserError, match=r"a run cannot be .*give its folder"):
+        with pytest.raises(UserError, match=r"a run cannot be .*give the run.s folder"):
             tradeassay_bench.compare(played, wrong)
     with pytest.raises(TradeassayError, match="no episode '0'"):
         played.records(0)

@@ -88,7 +88,7 @@ def mask_prices(
         raise UserError(
             f"a mask has no price in {run.folder}: no model that is judged played it with and "
             "without a mask",
-            hint="play it with --mask bright,blinded",
+            hint="play it under the masks bright,blinded",
         )
     if unread:
         for other in others:
@@ -108,7 +108,7 @@ def _refuse_what_may_be_read(run: Run) -> None:
         if record.facts.kind != "synthetic":
             raise UserError(
                 f"{run.folder} plays {name}, which is not synthetic: a model may have read it",
-                hint="play a generated world, e.g. --dataset synthetic/us:4711",
+                hint="play a generated world, e.g. synthetic/us:4711",
             )
         generated = synthetic_sha256(name)
         if generated is not None and generated != record.sha256:
@@ -140,7 +140,7 @@ def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
     if not unmasked:
         raise UserError(
             f"'{name}' was not played without a mask in {other.run.folder}",
-            hint="play it with --mask bright,blinded",
+            hint="play it under the masks bright,blinded",
         )
     against = str(play.masked.mask)
     masked = [row for row in own if row.mask == against]
@@ -149,7 +149,7 @@ def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
         raise UserError(
             f"'{name}' was not played under '{against}' in {other.run.folder} (masks there: "
             f"{masks})",
-            hint=f"play it with --mask bright,{against}",
+            hint=f"play it under the masks bright,{against}",
         )
     for mine, theirs in ((play.bright, unmasked), (play.masked, masked)):
         differences = [_difference(play.run, mine, other.run, row) for row in theirs]
@@ -170,7 +170,7 @@ def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
         raise UserError(
             f"'{name}' has no masked play of the days that it played unmasked in "
             f"{other.run.folder}",
-            hint=f"play both in one run: --mask bright,{against}",
+            hint=f"play both in one run under the masks bright,{against}",
         )
     return pairs
 

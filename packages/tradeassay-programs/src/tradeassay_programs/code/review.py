@@ -105,7 +105,7 @@ def review_board(reviews: Sequence[Review], unranked: Collection[str] = ()) -> R
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
-    no_own_marks = "there is no self-review or no other review"
+    no_own_marks = "did not mark its own work, or nobody else did"
     no_vendor_marks = "no marks from inside and outside the vendor"
     reviewer_marks = []
     for reviewer in sorted({review.reviewer for review in reviews}):

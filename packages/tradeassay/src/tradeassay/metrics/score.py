@@ -145,7 +145,7 @@ _YEARLY = (
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
 _VS_INDEX = ("excess_return", "information_ratio")
 _MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
-_PATH_NOTE = "interval: results of other orders of the same blocks of sessions"
+_PATH_NOTE = "interval: what other orders of the same blocks of sessions would have given"
 
 
 def score(

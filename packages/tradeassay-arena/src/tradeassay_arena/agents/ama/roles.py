@@ -281,8 +281,9 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=8000)]
 
 
+# Models read the docstrings of the answers in their schemas: a change needs new recordings.
 class Opinion(msgspec.Struct, frozen=True, kw_only=True):
-    """An analyst's opinion of the asset."""
+    """What an analyst thinks of the asset."""
 
     view: Literal["bullish", "bearish", "neutral"]
     confidence: Share
@@ -296,7 +297,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RiskCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The risk manager's limits. ``max_exposure`` 0 forbids any position."""
+    """What the risk manager allows. ``max_exposure`` 0 forbids any position."""
 
     allow_long: bool
     allow_short: bool
@@ -305,10 +306,7 @@ class RiskCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal or a decision.
-
-    ``message`` and ``allocation`` are used only if the season allows them.
-    """
+    """A proposal or a decision. ``message`` and ``allocation`` count only where the season allows them."""  # noqa: E501
 
     action: Action
     confidence: Share
@@ -318,7 +316,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """A lesson from an outcome, and its importance."""
+    """What is learnt from an outcome, and how much it matters."""
 
     lesson: Text
     importance: Share

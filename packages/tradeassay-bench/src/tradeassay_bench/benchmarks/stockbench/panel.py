@@ -193,7 +193,7 @@ def measures_of(series: EpisodeSeries, convention: Convention) -> dict[str, Meas
     if series.failure is not None:
         return dict.fromkeys(PANEL, not_scored(series.failure))
     if series.ruined is not None:
-        return dict.fromkeys(PANEL, not_scored(f"the account was worthless on {series.ruined}"))
+        return dict.fromkeys(PANEL, not_scored(f"the account was worth nothing on {series.ruined}"))
     returns = series.returns
     ratio = (
         sortino_stockbench(returns)
@@ -288,7 +288,7 @@ def size_study(
         returns = [measures_of(series, convention)["cumulative_return"] for series in results[size]]
         summary = summarise(returns)
         if summary.cv is not None:
-            variation = Measure(value=summary.cv, n=summary.n, note="no interval was requested")
+            variation = Measure(value=summary.cv, n=summary.n, note="no interval was asked for")
         elif summary.n == 0:
             variation = not_scored(summary.median.reason or "no seed has a return")
         else:

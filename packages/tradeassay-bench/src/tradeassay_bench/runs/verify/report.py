@@ -597,7 +597,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 )
             displayed = names.get(agent.title, agent.title)
             if displayed != agent.title:
-                own_labels.append(f"'{agent.title}' is displayed as '{displayed}'")
+                own_labels.append(f"'{agent.title}' is shown as '{displayed}'")
         if own_labels:
             self._notes.append(f"the runner's own labels: {', '.join(own_labels)}")
         self._check_own_files()

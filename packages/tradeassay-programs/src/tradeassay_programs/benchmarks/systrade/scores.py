@@ -344,7 +344,7 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
         ),
         scores=_means(cards),
         overall=_mean([card.overall.value for card in cards]),
-        pbo=not_scored("all submissions had the same year, so there was no selection")
+        pbo=not_scored("all submissions had the same year: none was chosen")
         if alike
         else together.pbo,
         spa_p=together.spa_p,
@@ -384,7 +384,7 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         iteration=number,
         items=len(here),
         scores=_means(cards),
-        gain=_mean(gains) if number else not_scored("there is no iteration before the first"),
+        gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
         alike=_mean(alike),
         same_outcome=_mean(same),
         test_return=_mean([_test_return(card) for card in cards]),
@@ -418,5 +418,5 @@ def _ensemble(cards: Sequence[Scorecard]) -> Measure:
     return (
         _mean(ratios)
         if ratios
-        else not_scored("no strategy has two submissions with varying returns")
+        else not_scored("no strategy with two submissions that varied")
     )
