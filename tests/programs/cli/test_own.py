@@ -234,7 +234,7 @@ def test_a_site_over_runs_of_both_kinds(place, given):
     (place / "runs" / "torn").mkdir()
     (place / "runs" / "torn" / "manifest.json").write_text("{")
     told = given("site runs -o site --json", 1)
-    assert "left out torn" in told.err
+    assert "skipped torn" in told.err
     assert list(json.loads(told.out)["runs"]) == ["daily", "ktdfin", "quantcode-frame"]
     site = place / "site"
     index = (site / "index.html").read_text()
