@@ -287,7 +287,7 @@ GONE = {
     "AWAY-KEY": ("KeyError", D),
     "TICK-DAY": ("the bar was doubted", D),
     "DELISTED": ("no price of", *AFTER),
-    "DOUBLED-OTHER": ("doubled", D),
+    "DOUBLED-OTHER": ("repeated", D),
     "REST": ("left alone until", D),
 }
 """Why sessions have no round, and which."""
