@@ -861,7 +861,8 @@ def french_portfolio(rng: Draw, data: RealData) -> Account:
     table = data.portfolios_monthly
     names = [name for name in table.columns if name not in ("RF", "SMB", "HML", "MOM", "Mkt-RF")]
     window = _months_of(rng, table, 10.0, 20.0)
-    own = window[names[int(rng.integers(len(names)))]]
+    # The wheel has these portfolios in excess of cash.
+    own = window[names[int(rng.integers(len(names)))]] + window["RF"]
     return _monthly_account(window, own)
 
 
