@@ -11,11 +11,14 @@ the same accounts, and ``--baseline`` compares them account by account.
 The rows:
 
 * ``word``: the reliability of *skill*. Three years of daily returns, alpha ratios of 0.5 to 2,
-  single accounts without skill, and the undisclosed best of twenty.
+  single accounts without skill, and the undisclosed best of twenty. The cells *switching* are in
+  a market and with noise that switch between calm and busy times.
 * ``nulls``, ``passive``, ``cash``, ``funds``: accounts that must not be credited with skill.
 * ``power``: how often a true alpha ratio is detected with one try.
 * ``grains``, ``months``, ``short``: one account in hourly, daily, weekly and monthly rows; monthly
   accounts of 24 to 120 months; twenty days.
+* ``hours``: stocks by the hour and coins by all 24 hours, with and without a benchmark, against
+  the daily rows of the same account.
 * ``holdings``: the same for skill, nulls, costs, *worse* and *timing* with known weights.
 * ``worse``: true losers, and luck's worst of twenty, by returns alone.
 * ``watched``: an account without alpha that is judged every month for a year.
@@ -150,6 +153,8 @@ def noise(rng: Rng, kind: str, days: int, columns: int = 1) -> Floats:
         return rng.normal(size=(days, columns))
     if kind == "student":
         return rng.standard_t(4, (days, columns)) / np.sqrt(2.0)
+    if kind == "switching":
+        return switching_noise(rng, days, columns)
     warm_up = 150
     shocks = rng.standard_t(7, (days + warm_up, columns)) / np.sqrt(7.0 / 5.0)
     variance = np.ones(columns)
@@ -158,6 +163,20 @@ def noise(rng: Rng, kind: str, days: int, columns: int = 1) -> Floats:
         made[day] = np.sqrt(variance) * shocks[day]
         variance = 0.03 + 0.07 * made[day] ** 2 + 0.90 * variance
     return made[warm_up:]
+
+
+def switching_noise(rng: Rng, days: int, columns: int) -> Floats:
+    """Return noise that is calm for about 100 days and then busy for about 40, skewed to falls."""
+    switches = rng.random((days, columns))
+    busy = np.empty((days, columns), dtype=bool)
+    state = rng.random(columns) < 0.3
+    for day in range(days):
+        state = np.where(switches[day] < np.where(state, 1 / 40, 1 / 100), ~state, state)
+        busy[day] = state
+    scale = np.where(busy, 1.6, 0.63)
+    # A gamma variable from which its mean is taken has a skew of -2 / sqrt(16) = -0.5.
+    shocks = (16.0 - rng.gamma(16.0, size=(days, columns))) / 4.0
+    return scale * shocks
 
 
 def noise_kind(number: int) -> str:
@@ -231,9 +250,10 @@ def by_returns(
     tries_made: int = 1,
     worst: bool = False,
     disclosed: bool = False,
+    kind: str = "",
 ) -> Account:
     """Return an account with known returns and benchmark, after some undisclosed tries."""
-    kind = noise_kind(number)
+    kind = kind or noise_kind(number)
     index = sessions(2001 + number % 15, years)
     terms = drawn_terms(rng, disclosed)
     market = drawn_market(rng, terms, kind, len(index))
@@ -248,9 +268,11 @@ def by_returns(
 
 def draw_word(rng: Rng, cell: str, number: int) -> Account:
     """Return an account of the row ``word``: skilled, single, or the best of twenty."""
-    if cell == "best of 20":
-        return by_returns(rng, number, tries_made=TRIES)
-    return by_returns(rng, number, ratio=0.0 if cell == "single" else float(cell.split()[-1]))
+    nature, _, switching = cell.partition(", ")
+    if nature == "best of 20":
+        return by_returns(rng, number, tries_made=TRIES, kind=switching)
+    ratio = 0.0 if nature == "single" else float(nature.split()[-1])
+    return by_returns(rng, number, ratio=ratio, kind=switching)
 
 
 def draw_null(rng: Rng, cell: str, number: int) -> Account:
@@ -457,6 +479,50 @@ def judge_grains(rng: Rng, cell: str, number: int) -> list[dict[str, Any]]:
     found = []
     for grain in GRAINS:
         account = Account(in_grain(returns, grain), in_grain(market, grain))
+        found.append(outcome(account, grain=grain))
+    return found
+
+
+def coin_by_the_hour(rng: Rng, ratio: float, days: int) -> tuple[pd.Series, pd.Series]:
+    """Return an account of coins and its benchmark by all hours of all days.
+
+    The hours of Europe's and America's day move more than the others.
+    """
+    start = np.datetime64("2016-01-04") + np.timedelta64(int(rng.integers(0, 5 * 365)), "D")
+    stamps = start + np.arange(24 * days) * np.timedelta64(1, "h")
+    of_day = np.arange(24 * days) % 24
+    shape = 1.0 + 0.5 * np.sin((of_day - 8) * np.pi / 12.0)
+    shape /= np.sqrt(np.mean(shape**2))
+    volatility, residual = rng.uniform(0.35, 0.8), rng.uniform(0.1, 0.35)
+    root = np.sqrt(365 * 24)
+
+    def moves(yearly: float) -> Floats:
+        busy = np.repeat(np.exp(0.4 * rng.normal(size=days) - 0.16), 24)
+        return yearly / root * shape * busy * rng.standard_t(5, 24 * days) / np.sqrt(5.0 / 3.0)
+
+    market = rng.uniform(-0.2, 0.5) / (365 * 24) + moves(volatility)
+    own = rng.uniform(0.0, 1.1) * market + ratio * residual / (365 * 24) + moves(residual)
+    index = pd.DatetimeIndex(stamps.astype("datetime64[ns]"))
+    return pd.Series(own, index), pd.Series(market, index)
+
+
+def judge_hours(rng: Rng, cell: str, number: int) -> list[dict[str, Any]]:
+    """Return the verdicts on one account by the day and by the hour; half have a time zone."""
+    ratio = float(re.search(r"ratio (\d)", cell)[1])
+    years = 1 + number % 3
+    if cell.startswith("coin"):
+        returns, market = coin_by_the_hour(rng, ratio, 365 * years)
+        zone = "UTC"
+    else:
+        returns, market = by_the_hour(rng, number, ratio, years)
+        zone = "America/New_York"
+    found = []
+    for grain in ("daily", "hourly"):
+        own, shown = in_grain(returns, grain), in_grain(market, grain)
+        if grain == "hourly" and number % 2:
+            own.index = own.index.tz_localize(zone)
+            shown.index = own.index
+        account = Account(own, None if "alone" in cell else shown)
         found.append(outcome(account, grain=grain))
     return found
 
@@ -828,7 +894,14 @@ class Row:
 ROWS: dict[str, Row] = {
     "word": Row(
         judged_once(draw_word),
-        (*(f"ratio {ratio}" for ratio in RATIOS), "single", "best of 20"),
+        (
+            *(f"ratio {ratio}" for ratio in RATIOS),
+            "single",
+            "best of 20",
+            "ratio 2, switching",
+            "single, switching",
+            "best of 20, switching",
+        ),
     ),
     "nulls": Row(
         judged_once(draw_null),
@@ -865,6 +938,15 @@ ROWS: dict[str, Row] = {
     "grains": Row(
         judge_grains,
         tuple(f"{years} years, ratio {ratio}" for years in (3, 5) for ratio in (0, 2)),
+    ),
+    "hours": Row(
+        judge_hours,
+        tuple(
+            f"{kind} hours, ratio {ratio}, {benchmark}"
+            for kind in ("stock", "coin")
+            for ratio in (0, 2)
+            for benchmark in ("with benchmark", "alone")
+        ),
     ),
     "months": Row(
         judged_once(draw_months),
@@ -913,15 +995,21 @@ def run_task(task: Task) -> list[dict[str, Any]]:
     return [{"row": row, "cell": cell, "number": number} | one for one in found]
 
 
-def tasks_of(rows: Iterable[str], first: int, accounts: int, seed: int) -> list[Task]:
-    """Return every account that is to be judged; ``first`` is the number of the first one."""
+def tasks_of(rows: Iterable[str], cells: str, first: int, accounts: int, seed: int) -> list[Task]:
+    """Return every account that is to be judged.
+
+    ``cells`` holds parts of the cells' names, separated by semicolons; all cells if it is empty.
+    ``first`` is the number of the first account.
+    """
+    parts = cells.split(";")
     tasks = []
     # Worlds take longest and come first, so that no worker is left with one at the end.
     for row in sorted(rows, key=lambda row: row != "holdings"):
         start = round(first * ROWS[row].share)
         wanted = max(1, round(accounts * ROWS[row].share))
         for cell in ROWS[row].cells:
-            tasks += [(row, cell, number, seed) for number in range(start, start + wanted)]
+            if any(part in cell for part in parts):
+                tasks += [(row, cell, number, seed) for number in range(start, start + wanted)]
     return tasks
 
 
@@ -1055,6 +1143,8 @@ def print_grains(cells: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         daily = {one["number"]: one for one in outcomes if one["grain"] == "daily"}
         for grain in GRAINS:
             some = [one for one in outcomes if one["grain"] == grain]
+            if not some:
+                continue
             of = len(some)
             same = sum(one["kind"] == daily[one["number"]]["kind"] for one in some)
             gaps, widths = [], []
@@ -1191,7 +1281,7 @@ def print_tables(outcomes: list[dict[str, Any]]) -> dict[str, Any]:
         if not cells:
             continue
         print(f"\n## {row}\n")
-        if row == "grains":
+        if row in ("grains", "hours"):
             found[row] = print_grains(cells)
             continue
         if row == "watched":
@@ -1201,9 +1291,10 @@ def print_tables(outcomes: list[dict[str, Any]]) -> dict[str, Any]:
         if row == "short":
             print_short(cells)
         if row == "word":
-            found["worth"] = print_worth(
-                "By returns", cells, "ratio 2", "single", "best of 20", "skill", "weaker"
-            )
+            for key, ending in (("worth", ""), ("worth_switching", ", switching")):
+                chosen = [f"{nature}{ending}" for nature in ("ratio 2", "single", "best of 20")]
+                if all(cell in cells for cell in chosen):
+                    found[key] = print_worth("By returns", cells, *chosen, "skill", "weaker")
         if row == "worse":
             found["worth_worse"] = print_worth(
                 "By returns", cells, "ratio -2", "single", "worst of 20", "worse"
@@ -1259,7 +1350,7 @@ def judged_all(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[st
     skipped = missing_stocks(ROWS["funds"].cells) if "funds" in rows else {}
     for cell, reason in skipped.items():
         print(f"skipped: funds, {cell}: {reason}")
-    tasks = tasks_of(rows, asked.first, asked.accounts, asked.seed)
+    tasks = tasks_of(rows, asked.cells, asked.first, asked.accounts, asked.seed)
     tasks = [task for task in tasks if task[1] not in skipped]
     outcomes: list[dict[str, Any]] = []
     with multiprocessing.get_context("spawn").Pool(asked.workers) as pool:
@@ -1304,6 +1395,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=31_415_926)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--rows", default=",".join(ROWS), help="some of the rows, with commas")
+    parser.add_argument("--cells", default="", help="cells with one of these parts (a;b)")
     parser.add_argument("--json", type=Path, help="a file for the tables and for every verdict")
     parser.add_argument("--baseline", type=Path, help="such a file of another version of the code")
     parser.add_argument(
