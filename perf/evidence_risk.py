@@ -7,7 +7,7 @@ smooth, skill that ended, and alpha from a few days, a few months or one name. E
 accounts that must be detected and honest counterparts that must not be accused. The script was
 written from the documentation and the goals alone, without the code of the judge. Its generators
 and seeds were not used to set any threshold. Every account goes through the public function
-``tradeassay.assay``.
+``tradeassay.assay``. ``evidence_other_markets.py`` draws more designs in other markets.
 
 Real series come from the installed package ``arch`` and from three wheels in ``--wheels``::
 
