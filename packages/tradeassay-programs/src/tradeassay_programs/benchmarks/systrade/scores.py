@@ -415,8 +415,4 @@ def _ensemble(cards: Sequence[Scorecard]) -> Measure:
         alone = float(table.std(axis=1).mean())
         if len(paths) > 1 and alone > 0:
             ratios.append(float(table.mean(axis=0).std()) / alone)
-    return (
-        _mean(ratios)
-        if ratios
-        else not_scored("no strategy with two submissions that varied")
-    )
+    return _mean(ratios) if ratios else not_scored("no strategy with two submissions that varied")
