@@ -116,7 +116,7 @@ def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
     assert [one.what for one in found.violations] == [
         "'cash' has the label 'momentum-12-1', the name of another agent"
     ]
-    (labels,) = (note for note in found.notes if note.startswith("the runner's own labels: "))
+    (labels,) = (note for note in found.notes if note.startswith("the runner's labels: "))
     assert "'gpt-9' is shown as 'rule random: gpt-9'" in labels
 
 

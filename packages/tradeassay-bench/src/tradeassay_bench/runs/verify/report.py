@@ -109,9 +109,8 @@ RUNNERS_CLAIM = (
 NOT_ASSAYED = "assay.json was not recomputed"
 NOT_RENDERED = "report.html was not recomputed"
 OWN_SECRET = (
-    "the secret was chosen by the runner, who may have tried others: a plan that was sealed and "
-    "published before "
-    "the run began rules that out (verify --plan)"
+    "the secret was chosen by the runner, who may have tried others: a plan sealed and published "
+    "before the run began excludes that (verify --plan)"
 )
 _SHORTEST_STEP, _LONGEST_RUN = 1e-5, 1e8
 """The bounds of plausible wall times, in seconds: per step, and per episode."""
@@ -599,7 +598,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if displayed != agent.title:
                 own_labels.append(f"'{agent.title}' is shown as '{displayed}'")
         if own_labels:
-            self._notes.append(f"the runner's own labels: {', '.join(own_labels)}")
+            self._notes.append(f"the runner's labels: {', '.join(own_labels)}")
         self._check_own_files()
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
