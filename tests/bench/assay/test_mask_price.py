@@ -121,7 +121,10 @@ REFUSED = {
         lambda: short("real", REAL),
         "plays price-real, which is not synthetic: a model may have read it",
     ),
-    "the judged world": (lambda: whole(JUDGED), "plays price-judged, the world that is judged"),
+    "the judged world": (
+        lambda: whole(JUDGED),
+        "uses price-judged, the data set of the judged run",
+    ),
     "another model": (
         lambda: short("other", models=["sensible"]),
         f"no 'scripted/{REMEMBERS}: {REMEMBERS}' in ",
@@ -137,7 +140,7 @@ REFUSED = {
     ),
     "another conversation": (
         lambda: short("asked", max_positions=(12,)),
-        "asked in another way in .*: max_positions is 12 there and 20 here",
+        "run with different options in .*: max_positions is 12 there and 20 here",
     ),
     "no unmasked play": (
         lambda: short("masked", mask=("blinded",)),
@@ -171,7 +174,9 @@ def test_a_world_that_its_seed_does_not_give_is_refused():
     record = forged.manifest.datasets[UNREAD]
     datasets = {"synthetic/us:7": record}
     forged.manifest = msgspec.structs.replace(forged.manifest, datasets=datasets)
-    with pytest.raises(UserError, match="plays another synthetic/us:7 than its seed gives"):
+    with pytest.raises(
+        UserError, match="contains a different synthetic/us:7 from the one that its seed generates"
+    ):
         assay(whole(JUDGED), CONFIG, mask_price=[forged])
 
 

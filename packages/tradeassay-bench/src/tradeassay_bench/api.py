@@ -417,7 +417,7 @@ def _complete_window(
 
 
 def _agents_of(agents: Any, models: Sequence[str]) -> list[Any]:
-    """Return the agents of a run. Without agents and models the default is every rule."""
+    """Return the agents of a run. Without agents and models, all rule-based agents are used."""
     from_models: list[Any] = [model_agent(name) for name in models]
     if agents is None:
         return from_models or [

@@ -29,8 +29,9 @@ _PROVIDERS = {
     "GOOGLE": "https://generativelanguage.googleapis.com",
     "OPENAI": "https://api.openai.com",
 }
-"""Providers' addresses by the prefix of the key's variable. A variable such as OPENAI_BASE_URL
-overrides the address.
+"""Default API address of each provider, by the prefix of its API-key variable.
+
+A variable such as OPENAI_BASE_URL overrides the address.
 """
 _NETWORK_S = 5.0
 """Time limit for a server's response, in seconds."""

@@ -566,5 +566,7 @@ def _episode(
     count = len(days.sessions)
     if inputs.sessions[:count] != days.sessions:
         hint = "verify the run: tradeassay verify <folder>"
-        raise RunError(f"episode {episode.key} was not played session by session", hint=hint)
+        raise RunError(
+            f"the sessions of episode {episode.key} are not those of its market", hint=hint
+        )
     return build(inputs.until(count), account)

@@ -113,7 +113,7 @@ def _refuse_what_may_be_read(run: Run) -> None:
         generated = synthetic_sha256(name)
         if generated is not None and generated != record.sha256:
             raise UserError(
-                f"{run.folder} plays another {name} than its seed gives",
+                f"{run.folder} contains a different {name} from the one that its seed generates",
                 hint="play it again on a world that is generated here",
             )
 
@@ -155,7 +155,7 @@ def _same_plays(play: _Play, other: _Rows) -> list[_Play]:
         differences = [_difference(play.run, mine, other.run, row) for row in theirs]
         if all(differences):
             raise UserError(
-                f"'{name}' was asked in another way in {other.run.folder}: {differences[0]}",
+                f"'{name}' was run with different options in {other.run.folder}: {differences[0]}",
                 hint="give both runs the same options",
             )
     pairs = []
@@ -207,7 +207,7 @@ def _difference(run: Run, row: AgentRow, other: Run, there: AgentRow) -> str:
         here, elsewhere = mine.config.get(option), theirs.config.get(option)
         if here != elsewhere:
             return f"{option} is {elsewhere} there and {here} here"
-    return "" if mine.prompts == theirs.prompts else "the prompts are others"
+    return "" if mine.prompts == theirs.prompts else "the prompts differ"
 
 
 # Its price ----------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ def _refuse_same_days(play: _Play, pairs: Sequence[_Play]) -> None:
     for pair in pairs:
         if pair.data == play.data:
             raise UserError(
-                f"{pair.run.folder} plays {pair.world}, the world that is judged",
-                hint="the mask's price is measured on another world",
+                f"{pair.run.folder} uses {pair.world}, the data set of the judged run",
+                hint="measure the mask's price on a different data set",
             )
         days = {(pair.data, session) for session in pair.bright.sessions}
         twice = sorted(days & seen)

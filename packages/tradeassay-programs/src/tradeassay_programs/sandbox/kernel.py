@@ -162,7 +162,8 @@ WATCHED: Final[frozenset[str]] = frozenset(
 )
 """Calls that name a path.
 
-Landlock in the kernel decides, and the host records paths outside the child's reach.
+The kernel (Landlock) allows or denies the call. The host records paths outside the directories
+that the child may use.
 """
 
 QUIET: Final[dict[str, int]] = {

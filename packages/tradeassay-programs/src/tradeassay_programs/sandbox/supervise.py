@@ -45,7 +45,7 @@ _BEAT_S: Final = 1.0
 A wake-up after more than twice the interval means that the whole machine was suspended.
 """
 _MOST_WAITING: Final = 9.0
-"""Maximum excused wait for a processor, in multiples of the child's time limit."""
+"""Maximum wait for a processor that is not charged to the child, in multiples of its time limit."""
 _CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 20
 

@@ -18,7 +18,7 @@ from tradeassay_programs.sandbox.job import JobResult
 from tradeassay_programs.sandbox.supervise import Supervisor, SupervisorStuck
 
 STUCK_S: Final = 120.0
-"""Seconds without progress after which a supervisor is stuck.
+"""Seconds without progress after which a supervisor is considered stuck.
 
 The longest normal steps take a few seconds.
 """

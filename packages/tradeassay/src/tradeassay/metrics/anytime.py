@@ -166,7 +166,10 @@ def _weekly_sums(values: Floats) -> Floats:
 
 
 def _scale(sums: Floats) -> Floats:
-    """Return the variance of the first weeks with moves at each later look, and NaN before."""
+    """Return the variance of the first weeks with nonzero returns, for every look.
+
+    It is NaN for looks before there are enough such weeks.
+    """
     moved = np.cumsum(sums != 0.0, axis=-1)
     early = np.where(moved <= _BURN, sums, 0.0)
     start = (early**2).sum(axis=-1, keepdims=True) / _BURN

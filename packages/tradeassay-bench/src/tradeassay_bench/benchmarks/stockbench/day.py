@@ -72,10 +72,10 @@ from tradeassay_bench.llm.prompting import (
 T = TypeVar("T")
 
 MISTAKES = ("schema", "arithmetic", "liquidity")
-"""The kinds of mistakes by the model, in the order of the checks."""
+"""The kinds of mistakes that a model can make, in the order of the checks."""
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
-"""Maximum number of mistakes in a refusal."""
+"""Maximum number of mistakes listed in a refusal."""
 _STAGES: dict[str, tuple[Parts, Callable[[str, StockbenchConfig], str], str, str | None]] = {
     "overview": (OVERVIEW, overview_in_words, PICK_FORM, PICKED_SCHEMA),
     "analysis": (ANALYSIS, analysis_in_words, NOTES_FORM, None),

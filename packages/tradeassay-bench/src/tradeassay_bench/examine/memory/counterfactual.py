@@ -164,7 +164,7 @@ def study_again(run: Run, record: CounterfactualReport, asked: bool) -> Counterf
     """Recompute a study from its seed and return the result.
 
     If ``asked`` is true, the agent is queried again. Otherwise the recorded answers are scored
-    again. Raises :class:`UserError` if the study contains other decisions than its seed draws.
+    again. Raises :class:`UserError` if its decisions differ from those that its seed draws.
     """
     if asked:
         home = Path(run.home) if run.home else None
@@ -385,7 +385,7 @@ def shifted_dates(text: str) -> str:
 class _Reasking:
     """One episode in one changed market.
 
-    Recorded decisions are executed, and some decisions are repeated.
+    Recorded decisions are executed, and the agent is queried again on some of the sessions.
     """
 
     def __init__(

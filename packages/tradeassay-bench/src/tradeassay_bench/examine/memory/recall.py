@@ -213,7 +213,7 @@ def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
     """Recompute an audit from its seed and return the result.
 
     If ``asked`` is true, the model is queried again. Otherwise the recorded answers are scored
-    again. Raises :class:`UserError` if the audit contains other questions than its seed draws.
+    again. Raises :class:`UserError` if its questions differ from those that its seed draws.
     """
     home = Path(run.home) if run.home else None
     played = None if record.run is None else run

@@ -119,7 +119,7 @@ METRICS = {
     "board": "the board (which a mask leaves visible)",
     "joint": "the stock among five, and the day within 7 sessions",
 }
-"""The counted metrics, in the order of the tables."""
+"""Titles of the metrics that are counts, by key, in the order of the tables."""
 
 
 class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):

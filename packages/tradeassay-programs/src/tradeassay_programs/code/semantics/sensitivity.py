@@ -155,7 +155,9 @@ def _without_ties(text: str) -> str:
 
 
 def _mutate_rules(frozen: Semantics) -> Iterator[Mutant]:
-    """Yield mutants with reordered rules, other start states of rules, or other registers."""
+    """Yield mutants that reorder the rules, or change a rule's start state or the registers it
+    sets.
+    """
     rules = frozen.rules
     for place, rule in enumerate(rules):
         later = range(place + 1, len(rules))
